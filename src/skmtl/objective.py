@@ -1,0 +1,140 @@
+r"""The objective and its certificate.
+
+.. math::
+
+    P(f, A) = \frac{1}{n} \sum_{it} w_{it} V(y_{it}, f_t(x_i))
+              + \alpha \bigl( \lVert f \rVert_A^2 + \epsilon \operatorname{tr}(A^{-1}) + R(A) \bigr)
+
+with :math:`n = \sum w / T`. A component common to all tasks replaces A by :math:`A + c\,11'` in the predictor,
+and only there. For any dual coefficients C with :math:`Q = C'KC` and any s,
+
+.. math::
+
+    P \ge -\frac{1}{n} \sum_{it} w_{it} V^*(y_{it}, -2 n \alpha s c_{it} / w_{it})
+          + \alpha \Bigl( \min_A \{ \epsilon \operatorname{tr}(A^{-1}) + R(A) - s^2 \operatorname{tr}(A Q) \}
+          - s^2 c\,1'Q1 \Bigr).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from skmtl._linalg import Array
+from skmtl.penalties.base import StructurePenalty
+
+
+class Fit(Protocol):
+    """The best f for one structure, or one near it."""
+
+    # (1/n) sum w V + alpha ||f||^2, in the norm of the structure it was solved for.
+    value: float
+
+    @property
+    def Q(self) -> Array:
+        """C'KC, of shape (T, T)."""
+
+    def energy(self, A: Array) -> Array:
+        """Inner products of the tasks' own parts, without the common one, of shape (T, T)."""
+
+    def dual(self, scale: float) -> float:
+        """-(1/n) sum w V*(y, -2 n alpha scale c / w); -inf outside the domain of V*."""
+
+    def coefficients(self) -> Array:
+        """Coefficients in the orthonormal basis of the design, of shape (r, T)."""
+
+
+class Supervised(Protocol):
+    """The supervised step: the best f for a given structure."""
+
+    alpha: float
+
+    @property
+    def n_tasks(self) -> int: ...
+
+    def solve(self, A: Array, *, tol: float = 0.0) -> Fit:
+        """Minimise (1/n) sum w V + alpha ||f||_A^2 over f, and over the intercept where there is one."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A structure, the predictor that goes with it, and the interval in which the global minimum lies."""
+
+    structure: Array
+    fit: Fit
+    objective: float
+    lower_bound: float
+
+    @property
+    def gap(self) -> float:
+        """Length of the interval relative to the objective."""
+        if not np.isfinite(self.objective):
+            return np.inf
+        return max(self.objective - self.lower_bound, 0.0) / max(abs(self.objective), np.finfo(float).tiny)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The whole problem: a supervised step and what the structure costs."""
+
+    supervised: Supervised
+    penalty: StructurePenalty
+    eps: float
+    common: float = 0.0
+
+    @property
+    def alpha(self) -> float:
+        return self.supervised.alpha
+
+    @property
+    def n_tasks(self) -> int:
+        return self.supervised.n_tasks
+
+    def fit(self, A: Array, *, tol: float = 0.0) -> Fit:
+        """The supervised step for the structure A."""
+        return self.supervised.solve(predictor_structure(A, self.common), tol=tol)
+
+    def objective(self, A: Array, fit: Fit) -> float:
+        """P(f, A) for a predictor solved with this A."""
+        return fit.value + self.alpha * self.penalty.cost(A, self.eps)
+
+    def lower_bound(self, A: Array, fit: Fit, enough: float = np.inf) -> float:
+        """The best lower bound on P that the dual coefficients of ``fit``, scaled, prove with A as a guess.
+
+        The scale is searched only when the coefficients as they are prove less than ``enough``.
+        """
+        total = float(np.sum(fit.Q))
+
+        def bound(scale: float) -> float:
+            dual = fit.dual(scale)
+            if dual == -np.inf:
+                return dual
+            structure = self.penalty.lower_bound(fit.Q, self.eps, A, scale)
+            return dual + self.alpha * (structure - scale**2 * self.common * total)
+
+        best = bound(1.0)
+        return best if best >= enough else _maximize_concave(bound, best)
+
+    def prove(self, A: Array, fit: Fit, tol: float) -> Proof:
+        """The certificate of A and its predictor, no tighter than ``tol`` asks for."""
+        value = self.objective(A, fit)
+        return Proof(A, fit, value, self.lower_bound(A, fit, enough=value - tol * abs(value)))
+
+
+def predictor_structure(A: Array, common: float) -> Array:
+    """The structure that the predictor sees, A + c 11'."""
+    return A + common if common else A
+
+
+def _maximize_concave(bound: Callable[[float], float], at_one: float) -> float:
+    """The best value found of a concave function of s in [0, 1.05], given its value at 1."""
+    at_zero = bound(0.0)
+    # A minimiser cannot interpolate infinities: outside the domain, a large number stands for them.
+    huge = 1e6 * (1.0 + abs(at_zero))
+    bounds = (0.0, 1.0) if at_one == -np.inf else (0.8, 1.05)
+    found = minimize_scalar(
+        lambda s: min(-bound(s), huge), bounds=bounds, method="bounded", options={"maxiter": 20, "xatol": 1e-6}
+    )
+    return max(-float(found.fun), at_zero, at_one)

@@ -1,0 +1,105 @@
+"""A task structure that is known beforehand."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skmtl._linalg import Array, eigvalsh, inverse_spd, symmetric_part
+from skmtl.penalties.independent import KnownStructure
+
+
+class Fixed(KnownStructure):
+    r"""Use a known structure as it is.
+
+    .. math:: R(A) = 0 \text{ if } A = A_0, \quad \infty \text{ otherwise}
+
+    Parameters
+    ----------
+    matrix : array-like of shape (n_tasks, n_tasks), optional
+        The positive semidefinite :math:`A_0`, which may be singular; the identity when left out.
+
+    References
+    ----------
+    Evgeniou, Micchelli, Pontil. Learning multiple tasks with kernel methods. JMLR 2005.
+    """
+
+    name = "fixed"
+    tex = r"0 \text{ if } A = A_0, \; \infty \text{ otherwise}"
+    reference = "Evgeniou, Micchelli, Pontil, 2005"
+
+    def __init__(self, matrix: ArrayLike | None = None) -> None:
+        self.matrix = matrix
+
+    @staticmethod
+    def from_graph(weights: ArrayLike, ridge: float = 1.0) -> "Fixed":
+        r"""Tasks joined by an edge are alike: :math:`A^{-1} = L + \text{ridge}\, I`, L the graph's Laplacian.
+
+        Parameters
+        ----------
+        weights : array-like of shape (n_tasks, n_tasks)
+            Symmetric adjacency matrix with entries >= 0; its diagonal is ignored.
+        ridge : float, default=1.0
+            How much each task is shrunk by itself, > 0.
+        """
+        W = np.array(weights, dtype=float)
+        if W.ndim != 2 or W.shape[0] != W.shape[1] or not np.allclose(W, W.T):
+            raise ValueError(f"weights has shape {W.shape}; a graph needs a square symmetric matrix.")
+        if not ridge > 0.0:
+            raise ValueError(f"ridge={ridge!r} must be > 0.")
+        np.fill_diagonal(W, 0.0)
+        if W.min(initial=0.0) < 0.0:
+            raise ValueError(f"weights has a negative entry, {W.min():.3g}; the edges of a graph need weights >= 0.")
+        laplacian = np.diag(W.sum(axis=1)) - W
+        return Fixed(inverse_spd(laplacian + ridge * np.eye(len(W))))
+
+    @staticmethod
+    def mean_coupled(strength: float = 1.0) -> "MeanCoupled":
+        r"""All tasks lie near their mean: :math:`A^{-1} = I + \text{strength}\,(I - 11'/T)`."""
+        return MeanCoupled(strength)
+
+    def check(self, n_tasks: int) -> None:
+        if self.matrix is None:
+            return
+        A = np.asarray(self.matrix, dtype=float)
+        if A.shape != (n_tasks, n_tasks):
+            raise ValueError(f"the fixed structure has shape {A.shape}, but there are {n_tasks} tasks.")
+        if not np.all(np.isfinite(A)):
+            raise ValueError("the fixed structure has NaN or infinite entries.")
+        size = np.abs(A).max()
+        if not np.allclose(A, A.T, atol=1e-10 * size):
+            raise ValueError("the fixed structure is not symmetric.")
+        lowest = float(eigvalsh(A)[0])
+        if lowest < -1e-10 * size:
+            raise ValueError(
+                f"the fixed structure has a negative eigenvalue, {lowest:.3g}; it must be positive semidefinite."
+            )
+
+    def structure(self, n_tasks: int) -> Array:
+        return np.eye(n_tasks) if self.matrix is None else symmetric_part(np.array(self.matrix, dtype=float))
+
+
+class MeanCoupled(KnownStructure):
+    r"""Draw all tasks towards their mean, for any number of tasks.
+
+    .. math:: A^{-1} = I + \text{strength}\,(I - 11'/T)
+
+    Parameters
+    ----------
+    strength : float, default=1.0
+        The price of the tasks' variance around their mean, >= 0.
+    """
+
+    name = Fixed.name
+    tex = r"A^{-1} = I + c\,(I - 11^\top/T)"
+    reference = Fixed.reference
+
+    def __init__(self, strength: float = 1.0) -> None:
+        self.strength = strength
+
+    def check(self, n_tasks: int) -> None:
+        if not self.strength >= 0.0:
+            raise ValueError(f"strength={self.strength!r} must be >= 0.")
+
+    def structure(self, n_tasks: int) -> Array:
+        # The inverse has the same two eigenspaces: 1 on the mean, 1 / (1 + strength) around it.
+        around = 1.0 / (1.0 + self.strength)
+        return around * np.eye(n_tasks) + (1.0 - around) / n_tasks

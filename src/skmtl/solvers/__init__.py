@@ -1,0 +1,58 @@
+"""Solvers: the rows in memory, the supervised step, the outer loops and their result."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from skmtl._linalg import Array, single_threaded
+from skmtl.objective import Problem, Supervised
+from skmtl.solvers.alternation import alternate
+from skmtl.solvers.joint import solve_jointly
+from skmtl.solvers.result import Progress, Solution
+
+# eps="auto" is this share of the mean squared norm of the independent tasks' predictors.
+AUTO_EPS = 1e-2
+
+SOLVERS = {
+    "newton": solve_jointly,
+    "anderson": partial(alternate, accelerate=True),
+    "alternating": partial(alternate, accelerate=False),
+}
+
+
+def solve(
+    problem: Problem,
+    *,
+    solver: str = "auto",
+    start: Array | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 200,
+    callback: Callable[[dict[str, float]], None] | None = None,
+) -> Solution:
+    """Minimise the objective over the predictor and the structure.
+
+    ``solver="auto"`` is the joint Newton where both the penalty and the loss allow it, else accelerated alternation.
+    """
+    if solver not in ("auto", *SOLVERS):
+        raise ValueError(f"solver={solver!r} is not known; choose one of auto, {', '.join(SOLVERS)}.")
+    missing = [
+        f"{type(owner).__name__} has no {method}"
+        for owner, method in ((problem.penalty, "minimize_with"), (problem.supervised, "diagonal_energy"))
+        if not hasattr(owner, method)
+    ]
+    if solver == "newton" and missing:
+        raise ValueError(f'solver="newton" is not possible here ({" and ".join(missing)}); use solver="auto".')
+    if solver == "auto":
+        solver = "anderson" if missing else "newton"
+    progress = Progress(callback)
+    with single_threaded(problem.n_tasks):
+        proof, n_iter = SOLVERS[solver](problem, start=start, tol=tol, max_iter=max_iter, report=progress)
+    return Solution.from_proof(proof, tol=tol, n_iter=n_iter, max_iter=max_iter, history=progress.history())
+
+
+def auto_eps(supervised: Supervised) -> float:
+    """The eps that suits the scale of the problem; 1e-2 where there is nothing to learn."""
+    identity = np.eye(supervised.n_tasks)
+    energy = supervised.solve(identity).energy(identity)
+    return AUTO_EPS * (float(np.mean(np.diag(energy))) or 1.0)

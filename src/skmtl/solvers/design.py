@@ -1,0 +1,124 @@
+"""The training rows in an orthonormal basis of functions in which their covariance is diagonal.
+
+With weights w, ``K = Z M^-1 Z'`` of the rows becomes ``D^{1/2} H K H' D^{1/2} = V diag(k) V'``, where D = diag(w) and
+H subtracts the weighted mean (with an intercept; else H = I). A predictor with coefficients W of shape (r, T) has
+scores ``V diag(k)^{1/2} W`` on the weighted rows, and squared norm W'W.
+"""
+
+from typing import Protocol
+
+import numpy as np
+from scipy import linalg
+
+from skmtl._linalg import Array, eigh
+from skmtl.features import FeatureMap
+
+
+class Design(Protocol):
+    """What the solvers and estimators need of the training rows."""
+
+    # Positive eigenvalues k, of shape (r,).
+    values: Array
+    # Weighted mean of the rows of Z, of shape (D,); zero without an intercept.
+    center: Array
+
+    def project(self, Y: Array) -> Array:
+        """V'Y for targets Y of the weighted rows, of shape (n, T); the result is (r, T)."""
+
+    def lift(self, W: Array) -> Array:
+        """Coefficients on Z, of shape (D, T), of the predictor W."""
+
+
+def make_design(feature_map: FeatureMap, X: Array, weight: Array, *, intercept: bool) -> Design:
+    """The design of rows X with positive or zero weights of shape (n,)."""
+    Z = feature_map.transform(X)
+    if feature_map.on_rows:
+        return KernelDesign(Z if feature_map.fresh else Z.copy(), weight, intercept=intercept)
+    return PrimalDesign(Z, weight, intercept=intercept)
+
+
+class KernelDesign:
+    """The design of an exact kernel, from its matrix K on the training rows, which is overwritten."""
+
+    def __init__(self, K: Array, weight: Array, *, intercept: bool) -> None:
+        _check_kernel_matrix(K)
+        n = len(K)
+        self._root = np.sqrt(weight)
+        if not np.all(weight == 1.0):
+            K *= self._root[:, None]
+            K *= self._root
+        # The transpose of a symmetric matrix is itself, in the order of memory that LAPACK overwrites.
+        K = K.T
+        size = float(np.abs(np.diag(K)).max())
+        self.center = np.zeros(n)
+        if intercept:
+            e = self._root / np.linalg.norm(self._root)
+            Ke = K @ e
+            eKe = float(e @ Ke)
+            # The weighted mean of the rows of the kernel as it came.
+            self.center = np.divide(Ke, self._root, out=np.zeros(n), where=self._root > 0.0) / np.linalg.norm(self._root)
+            # (I - ee') K (I - ee') is a symmetric update of rank two, of one triangle.
+            K = linalg.blas.dsyr2(-1.0, e, Ke - 0.5 * eKe * e, lower=1, a=K, overwrite_a=1)
+        values, vectors = eigh(K, overwrite=True)
+        tolerance = max(1e-10, 10.0 * n * np.finfo(float).eps) * max(size, float(values[-1]), 0.0)
+        if values[0] < -tolerance:
+            raise not_psd(values[0])
+        if intercept:
+            _check_constant_direction(values, vectors.T @ (Ke - eKe * e), eKe, tolerance)
+        keep = values > n * np.finfo(float).eps * max(values[-1], 0.0)
+        self.values, self._vectors = values[keep], vectors[:, keep]
+
+    def project(self, Y: Array) -> Array:
+        return self._vectors.T @ Y
+
+    def lift(self, W: Array) -> Array:
+        return self._root[:, None] * (self._vectors @ (W / np.sqrt(self.values)[:, None]))
+
+
+class PrimalDesign:
+    """The design of explicit features Z whose metric is the identity, decomposed on their smaller side."""
+
+    def __init__(self, Z: Array, weight: Array, *, intercept: bool) -> None:
+        n, D = Z.shape
+        self.center = weight @ Z / weight.sum() if intercept else np.zeros(D)
+        self._rows = np.sqrt(weight)[:, None] * (Z - self.center)
+        small = self._rows.T @ self._rows if D <= n else self._rows @ self._rows.T
+        values, vectors = eigh(small, overwrite=True)
+        keep = values > max(n, D) * np.finfo(float).eps * max(values[-1], 0.0)
+        self.values, vectors = values[keep], vectors[:, keep]
+        self._basis = vectors if D <= n else self._rows.T @ (vectors / np.sqrt(self.values))
+
+    def project(self, Y: Array) -> Array:
+        return (self._basis.T @ (self._rows.T @ Y)) / np.sqrt(self.values)[:, None]
+
+    def lift(self, W: Array) -> Array:
+        return self._basis @ W
+
+
+def not_psd(lowest: float) -> ValueError:
+    """The error for a kernel matrix with a negative eigenvalue."""
+    return ValueError(
+        f"the kernel is not positive semidefinite on these rows (smallest eigenvalue {lowest:.3g}), so it has no "
+        "space of functions; use another kernel (rbf, laplacian, linear, polynomial, cosine, chi2) or other parameters."
+    )
+
+
+def _check_kernel_matrix(K: Array) -> None:
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError(f"the kernel matrix of the training rows has shape {K.shape}; it must be square.")
+    if not np.all(np.isfinite(K)):
+        raise ValueError("the kernel has NaN or infinite values on these rows; scale the features or change its parameters.")
+    asymmetry = float(np.abs(K - K.T).max())
+    if asymmetry > 1e-8 * float(np.abs(K).max()):
+        raise ValueError(f"the kernel matrix is not symmetric: entries differ from their mirror by up to {asymmetry:.3g}.")
+
+
+def _check_constant_direction(values: Array, cross: Array, eKe: float, tolerance: float) -> None:
+    """Centring hides the direction e of the constant; K is PSD when also its Schur complement there is not negative.
+
+    ``cross`` holds v_i' (I - ee') K e for the eigenvectors v_i of the centred kernel.
+    """
+    # Cross terms with a null direction of a PSD matrix vanish; the ridge keeps rounding there from counting.
+    schur = eKe - float(np.sum(cross**2 / (np.maximum(values, 0.0) + tolerance)))
+    if schur < -len(values) * tolerance:
+        raise not_psd(schur)

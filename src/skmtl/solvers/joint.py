@@ -1,0 +1,75 @@
+"""Newton on the structure with f eliminated: the whole problem at once, for square loss and complete labels."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from skmtl._continuation import GENTLE_RIDGE, STAGE_TOL, descend
+from skmtl._linalg import Array, inverse_spd
+from skmtl.objective import Problem, Proof
+from skmtl.penalties.base import SmoothPoint
+
+WARM_ITERATIONS = 25
+DIAGONAL_ROUNDS = 20
+
+
+class _Eliminated:
+    """min_f of the objective / alpha, without R(A), seen from A = P^-1.
+
+    With C'KC = Q its gradient is -Q - eps A^-2, and its Hessian at most that of the structure step, D -> P D Q + Q D P
+    for Q + eps A^-2. Refitting f softens the first part; the share that is left is measured in the direction of A.
+    """
+
+    def __init__(self, problem: Problem, A: Array, P: Array, eps: float) -> None:
+        self.fit = problem.fit(A)
+        self.P, self._PP, self._eps = P, P @ P, eps
+        self.value = self.fit.value / problem.alpha + eps * float(np.trace(P))
+        self.gradient = -self.fit.Q - eps * self._PP
+        full = 2.0 * float(np.sum(A * self.fit.Q))
+        share = float(np.sum(A * self.fit.hessian(A))) / full if full > 0.0 else 1.0
+        self.Q = share * self.fit.Q + eps * self._PP
+
+    def hessian(self, D: Array) -> Array:
+        half = self._eps * (self.P @ D @ self._PP)
+        return self.fit.hessian(D) + half + half.T
+
+
+def solve_jointly(
+    problem: Problem, *, start: Array | None, tol: float, max_iter: int, report: Callable[[Proof], None]
+) -> tuple[Proof, int]:
+    """Minimise the objective over A by active-set Newton; returns the proof and the iterations."""
+    proof = None
+
+    def stage(A: Array, eps: float, last: bool, budget: int = max_iter) -> tuple[Array, float, int]:
+        def smooth(A: Array) -> _Eliminated | None:
+            P = inverse_spd(A)
+            return None if P is None else _Eliminated(problem, A, P, eps)
+
+        def certify(A: Array, point: SmoothPoint, value: float) -> float:
+            nonlocal proof
+            if not last:
+                return 0.0
+            proof = problem.prove(A, point.fit, tol)
+            report(proof)
+            return proof.gap
+
+        stage_tol = tol if last else STAGE_TOL
+        return problem.penalty.minimize_with(smooth, A, certify=certify, tol=stage_tol, max_iter=budget)
+
+    n_iter = 0
+    if start is not None:
+        _, gap, n_iter = stage(start, problem.eps, True, min(WARM_ITERATIONS, max_iter))
+        if gap <= tol:
+            return proof, n_iter
+    diagonal, size = _diagonal_start(problem)
+    _, _, further = descend(stage, diagonal, problem.eps, GENTLE_RIDGE * size)
+    return proof, n_iter + further
+
+
+def _diagonal_start(problem: Problem) -> tuple[Array, float]:
+    """Where the alternation among diagonal structures leads, and the largest mean of diag(B'KB) on the way."""
+    a, size = np.ones(problem.n_tasks), 0.0
+    for _ in range(DIAGONAL_ROUNDS):
+        energy = problem.supervised.diagonal_energy(a)
+        a, size = np.sqrt(energy + problem.eps), max(size, float(np.mean(energy)))
+    return np.diag(a), size

@@ -1,0 +1,98 @@
+"""The supervised step for square loss and complete labels: closed form in two eigenbases."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from skmtl._linalg import Array, eigh, symmetric_part
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """min over f of (1/n) ||Y - F||^2 + alpha ||f||_A^2 for K = V diag(k) V'.
+
+    Attributes
+    ----------
+    values : ndarray of shape (r,)
+        Positive eigenvalues k.
+    targets : ndarray of shape (r, n_tasks)
+        V'Y.
+    rest : float
+        ||Y - VV'Y||^2, which no f can explain.
+    n : float
+        Sum of the weights of the rows.
+    """
+
+    values: Array
+    targets: Array
+    rest: float
+    n: float
+    alpha: float
+
+    @classmethod
+    def from_targets(cls, values: Array, projected: Array, targets: Array, n: float, alpha: float) -> "Ridge":
+        """The problem for targets Y of shape (n, n_tasks) whose projection V'Y is known."""
+        rest = float(np.sum(targets**2) - np.sum(projected**2))
+        return cls(values, projected, max(rest, 0.0), n, alpha)
+
+    def solve(self, A: Array, *, tol: float = 0.0) -> "RidgeFit":
+        """The best f for the structure A."""
+        return RidgeFit(self, *eigh(A))
+
+    def diagonal_energy(self, a: Array) -> Array:
+        """Squared norms of the tasks' predictors for the structure diag(a), of shape (n_tasks,)."""
+        C = self.targets / (self.values[:, None] * a + self.n * self.alpha)
+        return a**2 * np.einsum("i,it,it->t", self.values, C, C)
+
+    @property
+    def n_tasks(self) -> int:
+        return self.targets.shape[1]
+
+
+class RidgeFit:
+    """The best f for A = U diag(a) U', with C = V [ (V'YU) / (k_i a_j + n alpha) ] U' + (Y - VV'Y) / (n alpha)."""
+
+    def __init__(self, problem: Ridge, a: Array, U: Array) -> None:
+        self._problem, self._U = problem, U
+        ridge = problem.n * problem.alpha
+        # In the eigenbasis of A the tasks separate: T small systems instead of one of size n T.
+        self._a = np.maximum(a, 0.0)
+        self._inverse = 1.0 / (problem.values[:, None] * self._a + ridge)
+        rotated = problem.targets @ U
+        self._C = rotated * self._inverse  # V'CU
+        # alpha <Y, C> and ||C||^2, with the part of Y outside the range of K.
+        self._YC = float(np.sum(rotated * self._C)) + problem.rest / ridge
+        self._CC = float(np.sum(self._C**2)) + problem.rest / ridge**2
+        self.value = problem.alpha * self._YC
+
+    @cached_property
+    def _kC(self) -> Array:
+        return self._problem.values[:, None] * self._C
+
+    @cached_property
+    def _Q_rotated(self) -> Array:
+        return symmetric_part(self._C.T @ self._kC)
+
+    @cached_property
+    def Q(self) -> Array:
+        """C'KC."""
+        return symmetric_part(self._U @ self._Q_rotated @ self._U.T)
+
+    def dual(self, scale: float) -> float:
+        """2 alpha s <C, Y> - n alpha^2 s^2 ||C||^2."""
+        alpha = self._problem.alpha
+        return 2.0 * alpha * scale * self._YC - self._problem.n * (alpha * scale) ** 2 * self._CC
+
+    def energy(self, A: Array) -> Array:
+        """A Q A, the inner products of the parts g_t = sum_s A_ts (KC)_s."""
+        return symmetric_part(A @ self.Q @ A)
+
+    def hessian(self, D: Array) -> Array:
+        """Second derivative of ``value`` / alpha in the direction D of the structure."""
+        E = (self._kC @ (self._U.T @ D @ self._U)) * self._inverse
+        return 2.0 * symmetric_part(self._U @ (self._kC.T @ E) @ self._U.T)
+
+    def coefficients(self) -> Array:
+        """diag(k)^{1/2} V'C A: coefficients in the basis V diag(k)^{1/2}, of shape (r, n_tasks)."""
+        return (np.sqrt(self._problem.values)[:, None] * self._C * self._a) @ self._U.T
