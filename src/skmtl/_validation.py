@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
 from skmtl._linalg import Array
@@ -30,13 +31,17 @@ def check_count(name: str, value: Any) -> int:
 
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
     """X as a finite float array of shape (n, d)."""
-    X = validate_data(estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=2 if reset else 1)
+    X = validate_data(
+        estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=2 if reset else 1
+    )
     bad = ~np.isfinite(X)
     if bad.any():
         column = int(np.flatnonzero(bad.any(axis=0))[0])
         names = getattr(estimator, "feature_names_in_", None)
         where = f"column {column}" if names is None else f"column {names[column]!r}"
-        raise ValueError(f"X has {int(bad.sum())} NaN or infinite values, the first of them in {where}; impute or drop them.")
+        raise ValueError(
+            f"X has {int(bad.sum())} NaN or infinite values, the first of them in {where}; impute or drop them."
+        )
     return X
 
 
@@ -44,7 +49,11 @@ def check_targets(Y: Any, n_rows: int) -> tuple[Array, bool]:
     """Numeric Y as a finite array of shape (n, T), and whether it came as one column of shape (n,)."""
     if Y is None:
         raise ValueError("this estimator requires y to be passed, but the target y is None.")
-    array = check_array(Y, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name="y", ensure_min_features=0)
+    if isinstance(Y, pd.DataFrame):
+        plain_names(list(Y.columns))
+    array = check_array(
+        Y, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name="y", ensure_min_features=0
+    )
     if array.ndim > 2:
         raise ValueError(f"y has shape {array.shape}; it must be (n,) for one task or (n, n_tasks).")
     flat = array.ndim == 1
@@ -57,6 +66,17 @@ def check_targets(Y: Any, n_rows: int) -> tuple[Array, bool]:
     return array, flat
 
 
+def check_classes(y: Any) -> NDArray[Any]:
+    """Class labels of any type as an array, without NaN or infinity."""
+    if y is None:
+        raise ValueError("this estimator requires y to be passed, but the target y is None.")
+    labels = np.asarray(y)
+    if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
+        raise ValueError(f"y has {int((~np.isfinite(labels)).sum())} NaN or infinite values; drop those rows.")
+    check_classification_targets(y)
+    return labels
+
+
 def check_rows(Y: Any, n_rows: int) -> None:
     """As many targets as rows of X."""
     if len(Y) != n_rows:
@@ -64,12 +84,10 @@ def check_rows(Y: Any, n_rows: int) -> None:
 
 
 def check_weight(weight: Any, X: Array) -> Array:
-    """Weights of the rows, of shape (n,), none below zero and not all zero."""
+    """Weights of the rows, of shape (n,), none below zero."""
     weight = np.asarray(_check_sample_weight(weight, X, dtype=np.float64))
     if weight.min() < 0.0:
         raise ValueError(f"sample_weight has a negative entry, {weight.min():.3g}; weights must be >= 0.")
-    if not weight.any():
-        raise ValueError("sample_weight is zero everywhere; at least one row must count.")
     return weight
 
 

@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skmtl._linalg import Array
 from skmtl._validation import (
+    check_classes,
     check_count,
     check_features,
     check_positive,
@@ -93,9 +94,9 @@ class _MultiTaskEstimator(BaseEstimator):
         problem = Problem(supervised, penalty, self.eps_, common)
         solution = solve(problem, solver=self.solver, tol=tol, max_iter=max_iter, callback=self.callback)
 
-        coef = design.lift(solution.coef) * targets.scale
+        coef = np.ascontiguousarray(design.lift(solution.coef) * targets.scale)
         self.solution_ = replace(solution, coef=coef)
-        self.structure_ = solution.structure
+        self.structure_, self.n_iter_ = solution.structure, solution.n_iter
         self.intercept_ = targets.mean - design.center @ coef
         if self.feature_map_.on_rows:
             self.dual_coef_ = coef
@@ -211,6 +212,7 @@ class MultiTaskRegressor(RegressorMixin, _MultiTaskEstimator):
     intercept_ : ndarray of shape (n_tasks,)
     task_names_ : ndarray of shape (n_tasks,)
     eps_ : float
+    n_iter_ : int
     solution_ : Solution
         ``objective``, ``lower_bound``, ``gap``, ``status``, ``n_iter`` and ``history`` of the fit.
 
@@ -341,20 +343,19 @@ class MultiTaskClassifier(ClassifierMixin, _MultiTaskEstimator):
 
     def _encode(self, y: Any, weight: Array) -> Array:
         """Targets -1 and +1 of shape (n, n_tasks); sets classes and task names."""
-        if y is None:
-            raise ValueError("this estimator requires y to be passed, but the target y is None.")
-        check_classification_targets(y)
+        labels = check_classes(y)
         kind = type_of_target(y, input_name="y")
         if kind == "multiclass-multioutput":
-            raise ValueError("y has several columns that are not 0/1; pass one column of classes or an indicator matrix.")
-        labels = np.asarray(y)
+            raise ValueError(
+                "y has several columns that are not 0/1; pass one column of classes or an indicator matrix."
+            )
         check_rows(labels, len(weight))
         self._multilabel = kind == "multilabel-indicator"
         if self._multilabel:
             self.classes_ = np.arange(labels.shape[1])
             self.task_names_ = check_task_names(y, labels.shape[1])
             return 2.0 * labels.astype(float) - 1.0
-        self.classes_, codes = np.unique(labels.ravel(), return_inverse=True)
+        self.classes_, codes = np.unique(column_or_1d(labels, warn=True), return_inverse=True)
         if len(np.unique(codes[weight > 0.0])) < 2:
             raise ValueError("y has one class only; a classifier needs at least two classes.")
         if len(self.classes_) == 2:

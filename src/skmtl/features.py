@@ -100,4 +100,6 @@ def make_feature_map(
         return LinearMap()
     if kernel == "precomputed":
         return PrecomputedMap()
-    return KernelMap(kernel, {"gamma": gamma, "degree": degree, "coef0": coef0})
+    # Without a gamma every kernel falls back on its own default.
+    width = {} if gamma is None else {"gamma": gamma}
+    return KernelMap(kernel, {**width, "degree": degree, "coef0": coef0})

@@ -28,9 +28,7 @@ def check_penalty(penalty: str | StructurePenalty, n_tasks: int) -> StructurePen
     return penalty
 
 
-def minimize_structure(
-    S: ArrayLike, penalty: str | StructurePenalty = "sparse", *, tol: float = 1e-8
-) -> StructureStep:
+def minimize_structure(S: ArrayLike, penalty: str | StructurePenalty = "sparse", *, tol: float = 1e-8) -> StructureStep:
     r"""The structure step alone: :math:`\arg\min_A \operatorname{tr}(A^{-1} S) + R(A)`.
 
     Parameters

@@ -19,7 +19,7 @@ MAX_BACKTRACKS = 40
 
 def soft_threshold(M: Array, threshold: Array | float) -> Array:
     """Shrink every entry towards zero by ``threshold``."""
-    return np.sign(M) * np.maximum(np.abs(M) - threshold, 0.0)
+    return np.maximum(M - threshold, 0.0) + np.minimum(M + threshold, 0.0)
 
 
 def active_newton(

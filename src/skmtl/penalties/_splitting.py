@@ -27,7 +27,9 @@ def primal_dual(
     M = symmetric_part((U / np.sqrt(s)) @ U.T)
     sigma = 1.0 / s[0]
     A = np.eye(n_tasks) if start is None else start
-    D = np.zeros_like(A)
+    # At the optimum the dual variable is the gradient of tr(Z^-1) at Z = MAM.
+    z, V = eigh(symmetric_part(M @ A @ M))
+    D = symmetric_part((V * -(np.maximum(z, 1e-8 * z[-1]) ** -2.0)) @ V.T)
     best, best_gap, iteration = A, np.inf, 0
     for iteration in range(1, max_iter + 1):
         A_next = soft_threshold(A - (mu * np.eye(n_tasks) + M @ D @ M) / sigma, (1.0 - mu) / sigma)

@@ -12,6 +12,7 @@ MEMORY = 6
 # The certificate is asked for when a round gained less than this many times tol, and every few rounds.
 NEAR_THE_END = 10.0
 CHECK_EVERY = 10
+FIRST_STEP_TOL = 1e-3
 
 
 def alternate(
@@ -28,6 +29,7 @@ def alternate(
     A = problem.penalty.minimize(np.eye(problem.n_tasks)).structure if start is None else start
     fit = problem.fit(A)
     value, gain, n_iter = problem.objective(A, fit), 0.0, 0
+    step_tol = FIRST_STEP_TOL
     for n_iter in range(1, max_iter + 1):
         if gain <= NEAR_THE_END * tol * abs(value) or n_iter % CHECK_EVERY == 0:
             proof = problem.prove(A, fit, tol)
@@ -35,13 +37,15 @@ def alternate(
             if proof.gap <= tol:
                 break
         S = fit.energy(A) + problem.eps * np.eye(problem.n_tasks)
-        step = problem.penalty.minimize(S, start=A, tol=0.1 * tol).structure
+        step = problem.penalty.minimize(S, start=A, tol=step_tol).structure
         for candidate in propose(A, step):
             fit = problem.fit(candidate)
             candidate_value = problem.objective(candidate, fit)
             if candidate_value < value:
                 break
         A, value, gain = candidate, candidate_value, value - candidate_value
+        # A structure step more exact than the round that it is part of is wasted.
+        step_tol = max(0.1 * tol, min(step_tol, 0.01 * gain / abs(value)))
     # A mixture of structures has no exact zeros: end on a structure step.
     S = fit.energy(A) + problem.eps * np.eye(problem.n_tasks)
     A = problem.penalty.minimize(S, start=A, tol=0.1 * tol).structure

@@ -56,7 +56,9 @@ class KernelDesign:
             Ke = K @ e
             eKe = float(e @ Ke)
             # The weighted mean of the rows of the kernel as it came.
-            self.center = np.divide(Ke, self._root, out=np.zeros(n), where=self._root > 0.0) / np.linalg.norm(self._root)
+            self.center = np.divide(Ke, self._root, out=np.zeros(n), where=self._root > 0.0) / np.linalg.norm(
+                self._root
+            )
             # (I - ee') K (I - ee') is a symmetric update of rank two, of one triangle.
             K = linalg.blas.dsyr2(-1.0, e, Ke - 0.5 * eKe * e, lower=1, a=K, overwrite_a=1)
         values, vectors = eigh(K, overwrite=True)
@@ -107,10 +109,14 @@ def _check_kernel_matrix(K: Array) -> None:
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"the kernel matrix of the training rows has shape {K.shape}; it must be square.")
     if not np.all(np.isfinite(K)):
-        raise ValueError("the kernel has NaN or infinite values on these rows; scale the features or change its parameters.")
+        raise ValueError(
+            "the kernel has NaN or infinite values on these rows; scale the features or change its parameters."
+        )
     asymmetry = float(np.abs(K - K.T).max())
     if asymmetry > 1e-8 * float(np.abs(K).max()):
-        raise ValueError(f"the kernel matrix is not symmetric: entries differ from their mirror by up to {asymmetry:.3g}.")
+        raise ValueError(
+            f"the kernel matrix is not symmetric: entries differ from their mirror by up to {asymmetry:.3g}."
+        )
 
 
 def _check_constant_direction(values: Array, cross: Array, eKe: float, tolerance: float) -> None:

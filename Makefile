@@ -1,0 +1,58 @@
+# Needs Python 3.11 or newer, with pip and venv. `make demo` and `make test` create .venv themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Added to the command line of pytest, for example: make test ARGS="-n 2 -k sparse"
+ARGS ?=
+
+.PHONY: help demo test lint types layers check bench-core clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo        install into $(VENV) and run 'skmtl demo'"
+	@echo "make test        install everything and run the tests"
+	@echo "make lint        ruff: errors, style, formatting"
+	@echo "make types       mypy"
+	@echo "make layers      import-linter: imports point down"
+	@echo "make check       all four"
+	@echo "make bench-core  speed of the core, as ratios"
+	@echo "make clean       remove $(VENV), caches and builds"
+
+demo: $(VENV)/.app
+	$(BIN)/skmtl demo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+layers: $(VENV)/.dev
+	$(BIN)/lint-imports
+
+check: lint types layers test
+
+bench-core: $(VENV)/.dev
+	$(BIN)/python benchmarks/core.py
+
+# A stamp is written only after its step succeeded, and all stamps live in the environment they describe.
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "skmtl needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; try: make PYTHON=python3.12")'
+	@echo "Creating $(VENV)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/.app: EXTRAS := app
+$(VENV)/.dev: EXTRAS := all,dev
+$(VENV)/.app $(VENV)/.dev: pyproject.toml $(VENV)/.created
+	@echo "Installing skmtl[$(EXTRAS)] into $(VENV); the first time takes a few minutes"
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable ".[$(EXTRAS)]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,21 @@
+"""Fixtures and random problems that the tests share."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def data_folder():
+    """The folder with real data, from the environment variable SKMTL_DATA."""
+    folder = os.environ.get("SKMTL_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("SKMTL_DATA does not name a folder with the real data sets")
+    return Path(folder)

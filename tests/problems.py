@@ -1,0 +1,26 @@
+"""Random problems for the tests."""
+
+import numpy as np
+from sklearn.metrics.pairwise import rbf_kernel
+
+
+def random_psd(rng, n_tasks, *, rank=None, ridge=0.1):
+    """A positive definite matrix with tasks of unequal size; ``ridge`` is relative to the mean of its diagonal."""
+    rank = rank or 2 * n_tasks
+    B = rng.standard_normal((rank, n_tasks)) * np.exp(0.5 * rng.standard_normal(n_tasks))
+    S = B.T @ B / rank
+    return S + ridge * np.mean(np.diag(S)) * np.eye(n_tasks)
+
+
+def related_tasks(rng, n, n_tasks, *, n_features=5, rank=None, noise=0.3):
+    """Rows X and targets Y whose tasks share ``rank`` smooth functions of X."""
+    rank = rank or max(1, n_tasks // 2)
+    X = rng.standard_normal((n, n_features))
+    shared = np.sin(X @ rng.standard_normal((n_features, rank)))
+    Y = shared @ rng.standard_normal((rank, n_tasks)) + noise * rng.standard_normal((n, n_tasks))
+    return X, Y
+
+
+def gram(X, kernel):
+    """The kernel matrix of X, ``linear`` or ``rbf`` with scikit-learn's default width."""
+    return X @ X.T if kernel == "linear" else rbf_kernel(X)

@@ -1,0 +1,169 @@
+"""Wrong input gets one clear sentence; unusual input works."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from problems import related_tasks
+
+from skmtl import MultiTaskClassifier, MultiTaskRegressor, minimize_structure
+from skmtl.penalties import Fixed, Sparse
+
+X, Y = related_tasks(np.random.default_rng(0), 20, 3)
+K = X @ X.T
+
+
+def with_value(array, value):
+    array = array.copy()
+    array[2, 1] = value
+    return array
+
+
+BAD_FITS = {
+    "NaN in X": ({}, with_value(X, np.nan), Y, "X has 1 NaN or infinite values, the first of them in column 1"),
+    "infinity in X": ({}, with_value(X, np.inf), Y, "X has 1 NaN or infinite values"),
+    "named column": ({}, pd.DataFrame(with_value(X, np.nan), columns=list("abcde")), Y, "column 'b'"),
+    "infinity in Y": ({}, X, with_value(Y, np.inf), "y has 1 .*infinite"),
+    "rows do not match": ({}, X, Y[:-1], "X has 20 rows but y has 19"),
+    "one sample": ({}, X[:1], Y[:1], "minimum of 2 is required"),
+    "no tasks": ({}, X, Y[:, :0], "at least one task"),
+    "y of three dimensions": ({}, X, Y[:, :, None], "3|three|dim"),
+    "no y": ({}, X, None, "y is None"),
+    "alpha zero": ({"alpha": 0}, X, Y, "alpha=0 must be a number > 0"),
+    "alpha negative": ({"alpha": -1.0}, X, Y, "alpha=-1.0 must be a number > 0"),
+    "alpha text": ({"alpha": "big"}, X, Y, "alpha='big' must be a number > 0"),
+    "eps zero": ({"eps": 0.0}, X, Y, "eps.*must be a number > 0"),
+    "eps text": ({"eps": "small"}, X, Y, "eps.*auto"),
+    "common negative": ({"common": -1}, X, Y, "common=-1 must be a number >= 0"),
+    "tol zero": ({"tol": 0}, X, Y, "tol=0 must be"),
+    "max_iter": ({"max_iter": 0}, X, Y, "max_iter=0 must be a whole number"),
+    "mu too large": ({"penalty": Sparse(1.5)}, X, Y, "mu=1.5 must lie between 0"),
+    "mu negative": ({"penalty": Sparse(-0.1)}, X, Y, "mu=-0.1 must lie between 0"),
+    "mu NaN": ({"penalty": Sparse(np.nan)}, X, Y, "mu=nan must lie between 0"),
+    "unknown penalty": ({"penalty": "spase"}, X, Y, "penalty='spase' is not known; choose one of .*sparse"),
+    "unknown kernel": ({"kernel": "rfb"}, X, Y, "kernel='rfb' is not known; choose one of .*rbf"),
+    "unknown solver": ({"solver": "fast"}, X, Y, "solver='fast' is not known; choose one of auto, newton"),
+    "unknown structure solver": ({"penalty": Sparse(solver="fast")}, X, Y, "choose one of newton, primal-dual"),
+    "newton without structure": (
+        {"penalty": "independent", "solver": "newton"},
+        X,
+        Y,
+        "Independent has no minimize_with",
+    ),
+    "fixed of wrong size": ({"penalty": Fixed(np.eye(2))}, X, Y, "shape \\(2, 2\\), but there are 3 tasks"),
+    "fixed not symmetric": ({"penalty": Fixed(np.triu(np.ones((3, 3))))}, X, Y, "not symmetric"),
+    "fixed not PSD": ({"penalty": Fixed(np.diag([1.0, 1.0, -1.0]))}, X, Y, "negative eigenvalue"),
+    "kernel not square": ({"kernel": "precomputed"}, K[:, :-1], Y, "square"),
+    "kernel not symmetric": ({"kernel": "precomputed"}, with_value(K, 7.0), Y, "not symmetric"),
+    "kernel not PSD": ({"kernel": "precomputed"}, K - 3.0 * np.eye(20), Y, "not positive semidefinite"),
+    "kernel not PSD, no intercept": (
+        {"kernel": "precomputed", "fit_intercept": False},
+        K - 3.0 * np.eye(20),
+        Y,
+        "not positive semidefinite",
+    ),
+    "kernel PSD but for the constant": ({"kernel": "precomputed"}, K - 3.0, Y, "not positive semidefinite"),
+    "sigmoid": ({"kernel": "sigmoid", "coef0": -2.0}, X, Y, "not positive semidefinite"),
+    "additive chi2": ({"kernel": "additive_chi2"}, np.abs(X), Y, "not positive semidefinite"),
+    "huge targets unscaled": ({"scale_targets": False}, X, Y * 1e150, "scale_targets=True"),
+    "tiny targets unscaled": ({"scale_targets": False}, X, Y * 1e-150, "scale_targets=True"),
+    "two tasks of one name": ({}, X, pd.DataFrame(Y, columns=["a", "b", "a"]), "two tasks are called 'a'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FITS)
+def test_bad_input_gets_one_sentence(case):
+    params, rows, targets, message = BAD_FITS[case]
+    est = MultiTaskRegressor(**params)
+    with pytest.raises(ValueError, match=message) as caught:
+        est.fit(rows, targets)
+    assert "\n" not in str(caught.value)
+    assert not hasattr(est, "structure_")
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (-np.ones(20), "negative"),
+        (np.zeros(20), "at least one non-zero"),
+        (np.ones(19), "19|shape"),
+        ([np.nan] * 20, "NaN"),
+    ],
+)
+def test_bad_weights(weight, message):
+    with pytest.raises(ValueError, match=message):
+        MultiTaskRegressor().fit(X, Y, sample_weight=weight)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.zeros(20), "one class"),
+        (Y, "class|continuous"),
+        (np.repeat([[0, 1, 2]], 20, axis=0), "indicator matrix"),
+        (np.arange(19) % 2, "20 rows but y has 19"),
+        (None, "y is None"),
+    ],
+)
+def test_bad_classes(y, message):
+    with pytest.raises(ValueError, match=message):
+        MultiTaskClassifier().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("S", "message"),
+    [
+        (np.ones((2, 3)), "square"),
+        (np.array([[1.0, 0.5], [0.1, 1.0]]), "not symmetric"),
+        (np.array([[1.0, 2.0], [2.0, 1.0]]), "positive definite"),
+        (np.array([[1.0, np.nan], [np.nan, 1.0]]), "NaN"),
+    ],
+)
+def test_bad_structure_problems(S, message):
+    with pytest.raises(ValueError, match=message):
+        minimize_structure(S)
+
+
+def test_bad_graphs():
+    with pytest.raises(ValueError, match="negative entry"):
+        Fixed.from_graph([[0, -1], [-1, 0]])
+    with pytest.raises(ValueError, match="square symmetric"):
+        Fixed.from_graph([[0, 1], [2, 0]])
+    with pytest.raises(ValueError, match="ridge=0"):
+        Fixed.from_graph(np.ones((2, 2)), ridge=0)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("constants", [[3.7, -2.0e6, 0.0], [3.7, None, 1e-30]])
+def test_constant_targets_are_predicted_exactly(kernel, constants):
+    targets = Y.copy()
+    for t, value in enumerate(constants):
+        if value is not None:
+            targets[:, t] = value
+    est = MultiTaskRegressor(kernel=kernel).fit(X, targets)
+    assert est.solution_.converged
+    for t, value in enumerate(constants):
+        if value is not None:
+            np.testing.assert_allclose(est.predict(X)[:, t], value, rtol=1e-12)
+
+
+@pytest.mark.parametrize("factor", [1e-150, 1e150])
+def test_targets_of_any_unit(factor):
+    est = MultiTaskRegressor(kernel="rbf").fit(X, Y)
+    scaled = MultiTaskRegressor(kernel="rbf").fit(X, Y * factor)
+    np.testing.assert_allclose(scaled.predict(X) / factor, est.predict(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+def test_fewer_rows_than_tasks_and_repeated_rows(kernel):
+    rng = np.random.default_rng(1)
+    few = MultiTaskRegressor(kernel=kernel).fit(rng.standard_normal((4, 3)), rng.standard_normal((4, 9)))
+    assert few.solution_.converged
+    repeated = MultiTaskRegressor(kernel=kernel).fit(np.repeat(X, 3, axis=0), np.repeat(Y, 3, axis=0))
+    once = MultiTaskRegressor(kernel=kernel).fit(X, Y)
+    np.testing.assert_allclose(repeated.predict(X), once.predict(X), atol=1e-5)
+
+
+def test_features_that_say_nothing():
+    est = MultiTaskRegressor().fit(np.ones((10, 2)), Y[:10])
+    np.testing.assert_allclose(est.predict(np.ones((3, 2))), np.tile(Y[:10].mean(axis=0), (3, 1)))
+    assert est.solution_.converged

@@ -1,0 +1,125 @@
+"""Laws of the structure step, for every penalty in the table."""
+
+import numpy as np
+import pytest
+from problems import random_psd
+
+from skmtl import minimize_structure
+from skmtl.penalties import PENALTIES, Fixed, Sparse
+
+
+def step_cost(penalty, A, S):
+    return np.trace(np.linalg.solve(A, S)) + penalty.value(A)
+
+
+def positive_neighbours(A, rng, count=30):
+    root = np.linalg.cholesky(A)
+    for size in np.geomspace(1e-6, 1e-1, count):
+        E = rng.standard_normal(A.shape)
+        yield root @ (np.eye(len(A)) + size * (E + E.T) / 2) @ root.T
+
+
+@pytest.mark.parametrize("name", PENALTIES)
+@pytest.mark.parametrize("n_tasks", [1, 2, 5])
+def test_no_neighbour_is_better(name, n_tasks, rng):
+    penalty, S = PENALTIES[name](), random_psd(rng, n_tasks)
+    A, gap = penalty.minimize(S)
+    best = step_cost(penalty, A, S)
+    assert np.isfinite(best)
+    for B in positive_neighbours(A, rng):
+        assert step_cost(penalty, B, S) >= best * (1 - gap - 1e-10)
+
+
+@pytest.mark.parametrize("name", PENALTIES)
+def test_structure_is_symmetric_and_positive_definite(name, rng):
+    A, _ = PENALTIES[name]().minimize(random_psd(rng, 6, rank=2, ridge=1e-2))
+    np.testing.assert_array_equal(A, A.T)
+    assert np.linalg.eigvalsh(A)[0] > 0
+
+
+@pytest.mark.parametrize("name", PENALTIES)
+def test_order_of_tasks_does_not_matter(name, rng):
+    S, order = random_psd(rng, 5), rng.permutation(5)
+    penalty = PENALTIES[name]()
+    A, _ = penalty.minimize(S, tol=1e-10)
+    B, _ = penalty.minimize(S[np.ix_(order, order)], tol=1e-10)
+    np.testing.assert_allclose(B, A[np.ix_(order, order)], rtol=1e-5, atol=1e-6 * np.abs(A).max())
+
+
+@pytest.mark.parametrize("name", PENALTIES)
+def test_inner_lower_bound_holds_for_any_structure(name, rng):
+    penalty, n_tasks = PENALTIES[name](), 4
+    for trial in range(200):
+        factor = rng.standard_normal((n_tasks, n_tasks)) * 10.0 ** rng.uniform(-2, 0.5)
+        Q, eps, scale = factor @ factor.T, 10.0 ** rng.uniform(-4, 1), rng.uniform(0, 1.2)
+        guess = random_psd(rng, n_tasks)
+        bound = penalty.lower_bound(Q, eps, guess, scale)
+        # Any structure that the penalty itself proposes costs at least the bound.
+        A, _ = penalty.minimize(random_psd(rng, n_tasks) * 10.0 ** rng.uniform(-3, 3))
+        assert bound <= penalty.cost(A, eps) - scale**2 * np.sum(A * Q) + 1e-9 * (1 + abs(bound)), trial
+
+
+@pytest.mark.parametrize("mu", [0.1, 0.5, 0.7, 0.95])
+@pytest.mark.parametrize("n_tasks", [2, 5, 20])
+def test_edges_appear_exactly_at_the_threshold(mu, n_tasks, rng):
+    norms = np.exp(rng.standard_normal(n_tasks))
+    correlation = np.eye(n_tasks)
+    noise = rng.uniform(-0.5, 0.5, (n_tasks, n_tasks)) * (1 - mu) / n_tasks
+    correlation += np.triu(noise, 1) + np.triu(noise, 1).T
+    for side, edges in ((1 - 1e-6, 0), (1 + 1e-6, 2)):
+        correlation[0, 1] = correlation[1, 0] = -side * (1 - mu)
+        A, gap = minimize_structure(correlation * np.outer(norms, norms), Sparse(mu), tol=1e-12)
+        off_diagonal = A - np.diag(np.diag(A))
+        assert np.count_nonzero(off_diagonal) == edges
+        if edges:
+            assert off_diagonal[0, 1] < 0
+
+
+def test_newton_and_primal_dual_agree(rng):
+    for n_tasks, mu in [(3, 0.5), (8, 0.8), (8, 0.95), (12, 0.7)]:
+        S = random_psd(rng, n_tasks, ridge=0.1)
+        A, _ = minimize_structure(S, Sparse(mu), tol=1e-10)
+        B, gap = minimize_structure(S, Sparse(mu, solver="primal-dual"), tol=1e-8)
+        assert gap <= 1e-8
+        penalty = Sparse(mu)
+        assert step_cost(penalty, A, S) == pytest.approx(step_cost(penalty, B, S), rel=1e-6)
+        np.testing.assert_allclose(A, B, atol=1e-3 * np.abs(A).max())
+
+
+def test_dense_limit_is_the_matrix_square_root(rng):
+    S = random_psd(rng, 7)
+    A, gap = minimize_structure(S, Sparse(mu=1.0))
+    np.testing.assert_allclose(A @ A, S, atol=1e-10)
+    assert gap == 0.0
+
+
+@pytest.mark.parametrize("ridge", [1e-4, 1e-6])
+@pytest.mark.parametrize("mu", [0.5, 0.8, 0.98])
+def test_nearly_singular_problems_are_certified(ridge, mu, rng):
+    S = random_psd(rng, 40, rank=8, ridge=ridge)
+    A, gap = minimize_structure(S, Sparse(mu), tol=1e-6)
+    assert gap <= 1e-6
+    assert np.linalg.eigvalsh(A)[0] > 0
+
+
+def test_gap_of_the_step_is_honest(rng):
+    """A step cut short says so, and the gap it reports covers its true distance from the optimum."""
+    S = random_psd(rng, 10, rank=4, ridge=1e-3)
+    A, _ = minimize_structure(S, Sparse(0.8), tol=1e-10)
+    B, gap = minimize_structure(S, Sparse(0.8, solver="primal-dual", max_iter=300), tol=1e-12)
+    penalty = Sparse(0.8)
+    if np.isfinite(gap):
+        assert gap >= (step_cost(penalty, B, S) - step_cost(penalty, A, S)) / step_cost(penalty, B, S) - 1e-9
+    assert gap > 1e-12
+
+
+def test_fixed_structures():
+    W = np.array([[0.0, 2.0, 0.0], [2.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+    A = Fixed.from_graph(W, ridge=0.5).structure(3)
+    f = np.array([1.0, -2.0, 0.5])
+    smoothness = sum(W[t, s] * (f[t] - f[s]) ** 2 for t in range(3) for s in range(t))
+    assert f @ np.linalg.solve(A, f) == pytest.approx(smoothness + 0.5 * f @ f)
+    A = Fixed.mean_coupled(3.0).structure(4)
+    f = np.array([1.0, -2.0, 0.5, 3.0])
+    assert f @ np.linalg.solve(A, f) == pytest.approx(f @ f + 3.0 * np.sum((f - f.mean()) ** 2))
+    np.testing.assert_array_equal(Fixed().structure(3), np.eye(3))
