@@ -12,13 +12,14 @@ from sklearn.utils.validation import _check_sample_weight, check_array, validate
 
 from skmtl._linalg import Array
 
+NO_TARGET = "this estimator requires y to be passed, but the target y is None."
+
 
 def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
     """A finite number above zero, or not below it."""
-    allowed = ">= 0" if zero else "> 0"
     number = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(value)
     if not number or value < 0 or (value == 0 and not zero):
-        raise ValueError(f"{name}={value!r} must be a number {allowed}.")
+        raise ValueError(f"{name}={value!r} must be a number {'>= 0' if zero else '> 0'}.")
     return float(value)
 
 
@@ -31,8 +32,9 @@ def check_count(name: str, value: Any) -> int:
 
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
     """X as a finite float array of shape (n, d)."""
+    least = 2 if reset else 1
     X = validate_data(
-        estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=2 if reset else 1
+        estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=least
     )
     bad = ~np.isfinite(X)
     if bad.any():
@@ -42,13 +44,13 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
         raise ValueError(
             f"X has {int(bad.sum())} NaN or infinite values, the first of them in {where}; impute or drop them."
         )
-    return X
+    return np.asarray(X)
 
 
 def check_targets(Y: Any, n_rows: int) -> tuple[Array, bool]:
-    """Numeric Y as a finite array of shape (n, T), and whether it came as one column of shape (n,)."""
+    """Numeric Y of shape (n, T), NaN where a label is missing, and whether it came as one column of shape (n,)."""
     if Y is None:
-        raise ValueError("this estimator requires y to be passed, but the target y is None.")
+        raise ValueError(NO_TARGET)
     if isinstance(Y, pd.DataFrame):
         plain_names(list(Y.columns))
     array = check_array(
@@ -61,53 +63,97 @@ def check_targets(Y: Any, n_rows: int) -> tuple[Array, bool]:
     check_rows(array, n_rows)
     if array.shape[1] == 0:
         raise ValueError("y has no columns; there must be at least one task.")
-    if not np.all(np.isfinite(array)):
-        raise ValueError(f"y has {int((~np.isfinite(array)).sum())} NaN or infinite values; drop those rows.")
+    if np.isinf(array).any():
+        raise ValueError(f"y has {int(np.isinf(array).sum())} infinite values (inf); drop them or replace them by NaN.")
     return array, flat
 
 
 def check_classes(y: Any) -> NDArray[Any]:
     """Class labels of any type as an array, without NaN or infinity."""
     if y is None:
-        raise ValueError("this estimator requires y to be passed, but the target y is None.")
+        raise ValueError(NO_TARGET)
     labels = np.asarray(y)
     if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
-        raise ValueError(f"y has {int((~np.isfinite(labels)).sum())} NaN or infinite values; drop those rows.")
+        raise ValueError(f"y has {int((~np.isfinite(labels)).sum())} NaN or infinite values (inf); drop those rows.")
     check_classification_targets(y)
     return labels
 
 
-def check_rows(Y: Any, n_rows: int) -> None:
-    """As many targets as rows of X."""
-    if len(Y) != n_rows:
-        raise ValueError(f"X has {n_rows} rows but y has {len(Y)}; they must match.")
+def check_rows(values: Any, n_rows: int, name: str = "y") -> None:
+    """As many values as rows of X."""
+    if len(values) != n_rows:
+        raise ValueError(f"X has {n_rows} rows but {name} has {len(values)}; they must match.")
 
 
-def check_weight(weight: Any, X: Array) -> Array:
-    """Weights of the rows, of shape (n,), none below zero."""
-    weight = np.asarray(_check_sample_weight(weight, X, dtype=np.float64))
+def check_weight(weight: Any, X: Array, n_tasks: int | None = None) -> Array:
+    """Weights of the rows, (n,), or of their labels, (n, n_tasks) where there are columns; none below zero."""
+    if weight is not None and n_tasks is not None and np.asarray(weight).ndim == 2:
+        weight = check_array(weight, dtype=np.float64, input_name="sample_weight")
+        if weight.shape != (len(X), n_tasks):
+            raise ValueError(f"sample_weight has shape {weight.shape}; it must be ({len(X)},) or ({len(X)}, {n_tasks}).")
+    else:
+        weight = np.asarray(_check_sample_weight(weight, X, dtype=np.float64))
     if weight.min() < 0.0:
         raise ValueError(f"sample_weight has a negative entry, {weight.min():.3g}; weights must be >= 0.")
-    return weight
+    return np.asarray(weight)
+
+
+def check_tasks(tasks: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """The task of each row as a number from 0, and the names of the tasks in sorted order where they have one."""
+    raw = plain_values(tasks)
+    check_rows(raw, n_rows, "tasks")
+    codes, names = pd.factorize(raw, use_na_sentinel=True)
+    if (codes < 0).any():
+        raise ValueError(f"tasks has {int((codes < 0).sum())} missing values; every row needs a task.")
+    if len({isinstance(name, str) for name in names}) == 1:
+        order = np.argsort(np.array(names.tolist()), kind="stable")
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        codes, names = rank[codes], names[order]
+    return codes.astype(np.intp), plain_names(names.tolist())
+
+
+def match_tasks(tasks: Any, names: NDArray[Any], n_rows: int) -> NDArray[np.intp]:
+    """The number of the task of each row, for tasks that are known."""
+    raw = plain_values(tasks)
+    check_rows(raw, n_rows, "tasks")
+    codes = pd.Index(names.tolist(), dtype=object).get_indexer(raw)
+    if (codes < 0).any():
+        unknown = raw[codes < 0][0]
+        known = ", ".join(repr(name) for name in names.tolist()[:10]) + (", ..." if len(names) > 10 else "")
+        raise ValueError(f"task {unknown!r} was not there when the model was fitted; known tasks are {known}.")
+    return np.asarray(codes, dtype=np.intp)
 
 
 def check_task_names(Y: Any, n_tasks: int) -> NDArray[Any]:
     """The names of the tasks: columns of a data frame, or y0, y1, ..."""
-    columns: Sequence[Any] | None = None
     if isinstance(Y, pd.DataFrame):
-        columns = list(Y.columns)
-    elif isinstance(Y, pd.Series) and Y.name is not None:
-        columns = [Y.name]
-    if columns is None:
-        return np.array([f"y{t}" for t in range(n_tasks)])
-    return plain_names(columns)
+        return plain_names(list(Y.columns))
+    if isinstance(Y, pd.Series) and Y.name is not None:
+        return plain_names([Y.name])
+    return np.array([f"y{t}" for t in range(n_tasks)])
+
+
+def plain_values(values: Any) -> NDArray[Any]:
+    """A column as an array of strings, numbers and None; anything else becomes its text."""
+    column = np.empty(len(values), dtype=object)
+    column[:] = np.asarray(values, dtype=object) if not hasattr(values, "tolist") else values.tolist()
+    simple = all(isinstance(value, str | Real) for value in set(pd.unique(pd.Series(column, dtype=object))))
+    if simple:
+        return column
+    missing = pd.isna(column)
+    return np.array([None if gap else _plain(value) for value, gap in zip(column, missing, strict=True)], dtype=object)
 
 
 def plain_names(names: Sequence[Any]) -> NDArray[Any]:
     """Names as strings or numbers, all different; anything else becomes its text."""
-    plain = [name if isinstance(name, str | Real) else str(name) for name in names]
-    repeated = [name for name in plain if plain.count(name) > 1]
-    if repeated:
-        raise ValueError(f"two tasks are called {repeated[0]!r}; task names must differ.")
+    plain = [_plain(name) for name in names]
+    repeated = pd.Index(plain, dtype=object).duplicated()
+    if repeated.any():
+        raise ValueError(f"two tasks are called {plain[int(np.argmax(repeated))]!r}; task names must differ.")
     one_kind = len({isinstance(name, str) for name in plain}) == 1
     return np.array(plain) if one_kind else np.array(plain, dtype=object)
+
+
+def _plain(name: Any) -> Any:
+    return name if isinstance(name, str | Real) else str(name)

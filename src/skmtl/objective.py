@@ -29,8 +29,13 @@ from skmtl.penalties.base import StructurePenalty
 class Fit(Protocol):
     """The best f for one structure, or one near it."""
 
-    # (1/n) sum w V + alpha ||f||^2, in the norm of the structure it was solved for.
-    value: float
+    @property
+    def value(self) -> float:
+        """(1/n) sum w V + alpha ||f||^2, in the norm of the structure it was solved for."""
+
+    @property
+    def intercept(self) -> Array:
+        """The constant of each task, in units of the targets the step was given, of shape (T,)."""
 
     @property
     def Q(self) -> Array:

@@ -8,11 +8,18 @@ from numpy.typing import ArrayLike
 
 from skmtl._linalg import eigvalsh, symmetric_part
 from skmtl.penalties.base import StructurePenalty, StructureStep
+from skmtl.penalties.cluster import Cluster
+from skmtl.penalties.features import Features
 from skmtl.penalties.fixed import Fixed
+from skmtl.penalties.frobenius import Frobenius
 from skmtl.penalties.independent import Independent
+from skmtl.penalties.laplacian import Laplacian
 from skmtl.penalties.sparse import Sparse
+from skmtl.penalties.trace import Trace
 
-PENALTIES: dict[str, type[StructurePenalty]] = {cls.name: cls for cls in (Sparse, Fixed, Independent)}
+PENALTIES: dict[str, type[StructurePenalty]] = {
+    cls.name: cls for cls in (Sparse, Trace, Features, Frobenius, Cluster, Laplacian, Fixed, Independent)
+}
 
 
 def check_penalty(penalty: str | StructurePenalty, n_tasks: int) -> StructurePenalty:
@@ -62,4 +69,16 @@ def minimize_structure(S: ArrayLike, penalty: str | StructurePenalty = "sparse",
     return check_penalty(penalty, len(S)).minimize(symmetric_part(S), tol=tol)
 
 
-__all__ = ["PENALTIES", "Fixed", "Independent", "Sparse", "StructurePenalty", "StructureStep"]
+__all__ = [
+    "PENALTIES",
+    "Cluster",
+    "Features",
+    "Fixed",
+    "Frobenius",
+    "Independent",
+    "Laplacian",
+    "Sparse",
+    "StructurePenalty",
+    "StructureStep",
+    "Trace",
+]

@@ -6,10 +6,15 @@ from functools import partial
 import numpy as np
 
 from skmtl._linalg import Array, single_threaded
+from skmtl.losses import Loss
 from skmtl.objective import Problem, Supervised
 from skmtl.solvers.alternation import alternate
+from skmtl.solvers.design import Design
 from skmtl.solvers.joint import solve_jointly
+from skmtl.solvers.newton_cg import NewtonStep
 from skmtl.solvers.result import Progress, Solution
+from skmtl.solvers.ridge import Ridge
+from skmtl.targets import Labels
 
 # eps="auto" is this share of the mean squared norm of the independent tasks' predictors.
 AUTO_EPS = 1e-2
@@ -54,5 +59,14 @@ def solve(
 def auto_eps(supervised: Supervised) -> float:
     """The eps that suits the scale of the problem; 1e-2 where there is nothing to learn."""
     identity = np.eye(supervised.n_tasks)
-    energy = supervised.solve(identity).energy(identity)
+    energy = supervised.solve(identity, tol=1e-6).energy(identity)
     return AUTO_EPS * (float(np.mean(np.diag(energy))) or 1.0)
+
+
+def make_supervised(design: Design, labels: Labels, loss: Loss, alpha: float, *, intercept: bool) -> Supervised:
+    """The supervised step: closed form for square loss and complete labels, else Newton."""
+    if loss.quadratic and labels.complete():
+        weight = labels.row_weight()
+        targets = np.sqrt(weight)[:, None] * labels.y.reshape(len(weight), -1)
+        return Ridge.from_targets(design.values, design.project(targets), targets, float(weight.sum()), alpha)
+    return NewtonStep(design.rows(), design.values, labels, loss, alpha, intercept=intercept)

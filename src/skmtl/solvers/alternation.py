@@ -27,9 +27,10 @@ def alternate(
     """Alternate the two steps until the relative gap is at most ``tol``; returns the proof and the rounds."""
     propose = _Anderson() if accelerate else _plain
     A = problem.penalty.minimize(np.eye(problem.n_tasks)).structure if start is None else start
-    fit = problem.fit(A)
-    value, gain, n_iter = problem.objective(A, fit), 0.0, 0
-    step_tol = FIRST_STEP_TOL
+    # Steps more exact than the round that they are part of are wasted.
+    step_tol = max(FIRST_STEP_TOL, 0.1 * tol)
+    fit = problem.fit(A, tol=step_tol)
+    value, gain, n_iter = problem.objective(A, fit), np.inf, 0
     for n_iter in range(1, max_iter + 1):
         if gain <= NEAR_THE_END * tol * abs(value) or n_iter % CHECK_EVERY == 0:
             proof = problem.prove(A, fit, tol)
@@ -39,17 +40,16 @@ def alternate(
         S = fit.energy(A) + problem.eps * np.eye(problem.n_tasks)
         step = problem.penalty.minimize(S, start=A, tol=step_tol).structure
         for candidate in propose(A, step):
-            fit = problem.fit(candidate)
+            fit = problem.fit(candidate, tol=step_tol)
             candidate_value = problem.objective(candidate, fit)
             if candidate_value < value:
                 break
         A, value, gain = candidate, candidate_value, value - candidate_value
-        # A structure step more exact than the round that it is part of is wasted.
         step_tol = max(0.1 * tol, min(step_tol, 0.01 * gain / abs(value)))
     # A mixture of structures has no exact zeros: end on a structure step.
     S = fit.energy(A) + problem.eps * np.eye(problem.n_tasks)
     A = problem.penalty.minimize(S, start=A, tol=0.1 * tol).structure
-    proof = problem.prove(A, problem.fit(A), tol)
+    proof = problem.prove(A, problem.fit(A, tol=0.1 * tol), tol)
     report(proof)
     return proof, n_iter
 

@@ -25,6 +25,9 @@ class Design(Protocol):
     def project(self, Y: Array) -> Array:
         """V'Y for targets Y of the weighted rows, of shape (n, T); the result is (r, T)."""
 
+    def rows(self) -> Array:
+        """Phi, the centred rows in the basis, without their weights, of shape (n, r)."""
+
     def lift(self, W: Array) -> Array:
         """Coefficients on Z, of shape (D, T), of the predictor W."""
 
@@ -73,6 +76,10 @@ class KernelDesign:
     def project(self, Y: Array) -> Array:
         return self._vectors.T @ Y
 
+    def rows(self) -> Array:
+        root = np.divide(1.0, self._root, out=np.zeros_like(self._root), where=self._root > 0.0)
+        return root[:, None] * self._vectors * np.sqrt(self.values)
+
     def lift(self, W: Array) -> Array:
         return self._root[:, None] * (self._vectors @ (W / np.sqrt(self.values)[:, None]))
 
@@ -83,7 +90,8 @@ class PrimalDesign:
     def __init__(self, Z: Array, weight: Array, *, intercept: bool) -> None:
         n, D = Z.shape
         self.center = weight @ Z / weight.sum() if intercept else np.zeros(D)
-        self._rows = np.sqrt(weight)[:, None] * (Z - self.center)
+        self._root = np.sqrt(weight)[:, None]
+        self._rows = self._root * (Z - self.center)
         small = self._rows.T @ self._rows if D <= n else self._rows @ self._rows.T
         values, vectors = eigh(small, overwrite=True)
         keep = values > max(n, D) * np.finfo(float).eps * max(values[-1], 0.0)
@@ -92,6 +100,10 @@ class PrimalDesign:
 
     def project(self, Y: Array) -> Array:
         return (self._basis.T @ (self._rows.T @ Y)) / np.sqrt(self.values)[:, None]
+
+    def rows(self) -> Array:
+        root = np.divide(1.0, self._root, out=np.zeros_like(self._root), where=self._root > 0.0)
+        return (root * self._rows) @ self._basis
 
     def lift(self, W: Array) -> Array:
         return self._basis @ W

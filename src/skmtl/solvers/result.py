@@ -16,7 +16,9 @@ class Solution:
     Attributes
     ----------
     coef : ndarray of shape (r, n_tasks)
-        Coefficients in the orthonormal basis of the design.
+        Coefficients in the orthonormal basis of the design; of an estimator, those on its feature map.
+    intercept : ndarray of shape (n_tasks,)
+        The constant of each task.
     structure : ndarray of shape (n_tasks, n_tasks)
         How the tasks are related, A.
     energy : ndarray of shape (n_tasks, n_tasks)
@@ -36,6 +38,7 @@ class Solution:
     """
 
     coef: Array
+    intercept: Array
     structure: Array
     energy: Array
     objective: float
@@ -52,6 +55,7 @@ class Solution:
     ) -> "Solution":
         return cls(
             coef=proof.fit.coefficients(),
+            intercept=proof.fit.intercept,
             structure=proof.structure,
             energy=proof.fit.energy(proof.structure),
             objective=proof.objective,

@@ -93,6 +93,11 @@ class RidgeFit:
         E = (self._kC @ (self._U.T @ D @ self._U)) * self._inverse
         return 2.0 * symmetric_part(self._U @ (self._kC.T @ E) @ self._U.T)
 
+    @property
+    def intercept(self) -> Array:
+        """Zero: the targets are centred."""
+        return np.zeros(len(self._a))
+
     def coefficients(self) -> Array:
         """diag(k)^{1/2} V'C A: coefficients in the basis V diag(k)^{1/2}, of shape (r, n_tasks)."""
         return (np.sqrt(self._problem.values)[:, None] * self._C * self._a) @ self._U.T

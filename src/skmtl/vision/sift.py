@@ -9,11 +9,11 @@ Floats = NDArray[np.float32]
 
 N_ORIENTATIONS, N_BINS = 8, 4
 N_ENTRIES = N_BINS * N_BINS * N_ORIENTATIONS
-# A patch whose gradients are weaker than this (for grey levels in [0, 1]) is not stretched to unit length.
-LOW_CONTRAST = 0.5
+# No entry of a descriptor counts more than this share of its length.
+CLIP = 0.2
 
 
-def dense_sift(image: Floats, *, step: int = 8, patch: int = 16) -> tuple[Floats, Floats]:
+def dense_sift(image: Floats, *, step: int = 8, patch: int = 16, sigma: float = 1.0) -> tuple[Floats, Floats]:
     """SIFT descriptors of patches on a regular grid, all of one size and upright.
 
     A patch has 4 x 4 bins of 8 orientations, with linear interpolation between neighbouring bins and
@@ -27,6 +27,8 @@ def dense_sift(image: Floats, *, step: int = 8, patch: int = 16) -> tuple[Floats
         Distance of neighbouring patches in pixels.
     patch : int, default=16
         Side of a patch in pixels, a multiple of 4.
+    sigma : float, default=1.0
+        Gradients are those of the image smoothed by a Gaussian of this many pixels; 0 leaves it as it is.
 
     Returns
     -------
@@ -44,7 +46,7 @@ def dense_sift(image: Floats, *, step: int = 8, patch: int = 16) -> tuple[Floats
         raise ValueError(f"The image has {image.shape[0]} x {image.shape[1]} pixels and a patch {patch} x {patch}; "
                          "use a larger image or a smaller patch.")  # fmt: skip
     top, left = (_grid(side, step, patch) for side in image.shape)
-    maps = _pool_bins(_orientation_maps(image), patch // N_BINS)
+    maps = _pool_bins(_orientation_maps(_smooth(image, sigma)), patch // N_BINS)
     rows, columns = ((corner[:, None] + patch // N_BINS * np.arange(N_BINS)).ravel() for corner in (top, left))
     bins = maps[:, rows][:, :, columns].reshape(N_ORIENTATIONS, len(top), N_BINS, len(left), N_BINS)
     descriptors = bins.transpose(1, 3, 2, 4, 0).reshape(len(top) * len(left), -1)
@@ -66,6 +68,7 @@ def read_grey(data: bytes, max_side: int) -> Floats:
 
 
 def check_grid(step: int, patch: int) -> None:
+    """Step and patch must make a grid of patches with 4 x 4 bins."""
     if step < 1 or patch < N_BINS or patch % N_BINS:
         raise ValueError(
             f"step={step}, patch={patch}: step must be positive and patch a positive multiple of {N_BINS}."
@@ -86,15 +89,22 @@ def _grid(side: int, step: int, patch: int) -> NDArray[np.intp]:
     return np.arange(margin, side - patch + 1, step)
 
 
+def _smooth(image: Floats, sigma: float) -> Floats:
+    cv2 = _opencv()
+    return np.asarray(cv2.GaussianBlur(image, (0, 0), sigma), dtype=np.float32) if sigma > 0 else image
+
+
 def _orientation_maps(image: Floats) -> Floats:
     """Gradient size shared out to the two nearest orientations, shape (8, height, width)."""
     down, right = np.gradient(image)
     size = np.hypot(down, right)
     turn = np.arctan2(down, right) * np.float32(N_ORIENTATIONS / (2 * np.pi))
-    orientation = np.arange(N_ORIENTATIONS, dtype=np.float32)[:, None, None]
-    half = np.float32(N_ORIENTATIONS / 2)
-    distance = np.abs((turn - orientation + half) % N_ORIENTATIONS - half)
-    maps: Floats = size * np.maximum(1 - distance, 0)
+    below = np.floor(turn)
+    above = size * (turn - below)
+    low = below.astype(np.intp) % N_ORIENTATIONS
+    maps = np.zeros((N_ORIENTATIONS, *image.shape), dtype=np.float32)
+    np.put_along_axis(maps, low[None], (size - above)[None], axis=0)
+    np.put_along_axis(maps, (low[None] + 1) % N_ORIENTATIONS, above[None], axis=0)
     return maps
 
 
@@ -108,9 +118,11 @@ def _pool_bins(maps: Floats, width: int) -> Floats:
 
 
 def _normalise(descriptors: Floats) -> Floats:
-    """Unit length, no entry far above the others; patches without contrast stay short."""
-    unit = descriptors / np.maximum(np.linalg.norm(descriptors, axis=1, keepdims=True), LOW_CONTRAST)
-    clipped = np.minimum(unit, 0.2)
-    before, after = (np.linalg.norm(each, axis=1, keepdims=True) for each in (unit, clipped))
-    normalised: Floats = clipped * (before / np.maximum(after, np.finfo(np.float32).tiny))
-    return normalised
+    """Unit length, clipped, unit length again; a patch without gradients stays zero."""
+    return _unit(np.minimum(_unit(descriptors), CLIP))
+
+
+def _unit(rows: Floats) -> Floats:
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: Floats = rows / np.maximum(length, np.finfo(np.float32).tiny)
+    return unit

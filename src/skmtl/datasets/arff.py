@@ -1,0 +1,201 @@
+"""Attribute-relation files (ARFF), dense and sparse."""
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse
+
+from skmtl.datasets._files import PathLike
+
+NUMERIC = frozenset({"numeric", "real", "integer"})
+# @attribute name type, where the name may stand in quotes of either kind.
+ATTRIBUTE = re.compile(r"""@attribute\s+("[^"]*"|'(?:\\.|[^'\\])*'|[^\s{]+)\s*(.*)""", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One attribute: its name and, if it is nominal, its values."""
+
+    name: str
+    values: tuple[str, ...] | None = None
+
+    @property
+    def is_number(self) -> bool:
+        """Numeric, or nominal with no other values than 0 and 1."""
+        return self.values is None or set(self.values) <= {"0", "1"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A parsed file.
+
+    ``cells`` is a data frame for dense files. For sparse ones it is a matrix, in which a column of words holds the
+    places of the words among the column's values, -1 for a missing one.
+    """
+
+    columns: tuple[Column, ...]
+    cells: pd.DataFrame | sparse.csr_array
+
+    def frame(self, places: Sequence[int]) -> pd.DataFrame:
+        """The columns at the given places: floats, and categories where the values are words."""
+        if isinstance(self.cells, pd.DataFrame):
+            return self.cells.iloc[:, list(places)]
+        dense = self.cells[:, list(places)].toarray()
+        columns = [self.columns[place] for place in places]
+        frame = pd.DataFrame(dense, columns=pd.Index([column.name for column in columns]))
+        for place, column in enumerate(columns):
+            if not column.is_number:
+                codes = dense[:, place].astype(int)
+                frame.isetitem(place, pd.Categorical.from_codes(codes, categories=pd.Index(column.values or ())))
+        return frame
+
+    def matrix(self, places: Sequence[int]) -> sparse.csr_array:
+        """The columns at the given places as a sparse matrix; all must be numbers."""
+        words = [self.columns[place].name for place in places if not self.columns[place].is_number]
+        if words:
+            raise ValueError(f"Columns {', '.join(words[:5])} hold words, not numbers; ask for a frame (sparse=False).")
+        if isinstance(self.cells, pd.DataFrame):
+            return sparse.csr_array(self.frame(places).to_numpy(dtype=float))
+        return sparse.csr_array(self.cells[:, list(places)])
+
+
+def read_arff(path: PathLike) -> Table:
+    """Parse a file.
+
+    Parameters
+    ----------
+    path : path
+        Numeric and nominal columns; ``?`` is a missing value. Rows are dense, or sparse as ``{index value, ...}``
+        where what is left out is 0, or the first value of a nominal column.
+
+    Returns
+    -------
+    Table
+        Columns and cells; :meth:`Table.frame` makes a data frame.
+    """
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise FileNotFoundError(f"{file} does not exist; pass the path of an ARFF file.")
+    lines = [line.strip() for line in file.read_text(encoding="utf-8", errors="replace").splitlines()]
+    lines = [line for line in lines if line and not line.startswith("%")]
+    start = next((place for place, line in enumerate(lines) if line.lower().startswith("@data")), None)
+    columns = tuple(_column(line, file) for line in lines[:start] if line.lower().startswith("@attribute"))
+    if start is None or not columns:
+        raise ValueError(f"{file} has {len(columns)} @attribute lines and {'no' if start is None else 'a'} @data line; "
+                         "an ARFF file needs both.")  # fmt: skip
+    rows = lines[start + 1 :]
+    try:
+        parse = _parse_sparse if rows and rows[0].startswith("{") else _parse_dense
+        return Table(columns, parse(rows, columns))
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
+
+
+def _column(line: str, file: Path) -> Column:
+    """The attribute that a header line declares."""
+    match = ATTRIBUTE.match(line)
+    name, kind = (part.strip() for part in match.groups()) if match else ("", "")
+    name = re.sub(r"\\(.)", r"\1", name.strip("\"'")) if name[:1] in {'"', "'"} else name
+    if kind.startswith("{") and kind.endswith("}"):
+        return Column(name, tuple(_split_values(kind[1:-1])))
+    if kind.lower() in NUMERIC:
+        return Column(name)
+    raise ValueError(f"{file}: cannot use the line {line!r}; columns may be numeric, real, integer, or {{a,b,c}}.")
+
+
+def _split_values(text: str) -> list[str]:
+    """Values of a nominal column, without quotes and blanks."""
+    quote = '"' if '"' in text and "'" not in text else "'"
+    return [value.strip() for value in next(csv.reader([text], quotechar=quote, skipinitialspace=True))]
+
+
+def _parse_dense(rows: list[str], columns: tuple[Column, ...]) -> pd.DataFrame:
+    """Frame of rows like ``1,2,red``."""
+    _check_lengths(rows, len(columns))
+    kinds = {place: float if column.is_number else str for place, column in enumerate(columns)}
+    frame = _read_csv(rows, kinds)
+    for place, column in enumerate(columns):
+        if not column.is_number:
+            frame.isetitem(place, _categorical(frame.iloc[:, place], column))
+    frame.columns = pd.Index([column.name for column in columns])
+    return frame
+
+
+def _parse_sparse(rows: list[str], columns: tuple[Column, ...]) -> sparse.csr_array:
+    """Matrix of rows like ``{0 1.5, 7 1}``."""
+    _check_sparse(rows, columns)
+    inside = [row[1:-1].strip() for row in rows]
+    counts = [row.count(",") + 1 if row else 0 for row in inside]
+    entries = ",".join(row for row in inside if row).replace("\t", " ").split(",")
+    all_numbers = all(column.is_number for column in columns)
+    pairs = _read_csv(entries, {0: int, 1: float if all_numbers else str}, sep=" ")
+    row, place = np.repeat(np.arange(len(rows)), counts), pairs[0].to_numpy()
+    if len(place) and not 0 <= place.min() <= place.max() < len(columns):
+        raise ValueError(f"rows use the column {place.max()}, but columns go from 0 to {len(columns) - 1}.")
+    values = (pairs[1] if all_numbers else _numbers(pairs[1], place, columns)).to_numpy(dtype=float)
+    matrix = sparse.csr_array((values, (row, place)), shape=(len(rows), len(columns)))
+    if matrix.nnz < len(values):
+        raise ValueError("a row names the same column twice.")
+    return matrix
+
+
+def _read_csv(rows: list[str], kinds: Mapping[int, type], sep: str = ",") -> pd.DataFrame:
+    """Cells, with ``?`` alone for a missing one."""
+    if not rows:
+        return pd.DataFrame({place: pd.Series(dtype=kind) for place, kind in kinds.items()})
+    return pd.read_csv(
+        StringIO("\n".join(rows)),
+        sep=sep,
+        header=None,
+        names=list(kinds),
+        dtype=dict(kinds),
+        na_values=["?"],
+        keep_default_na=False,
+        quotechar='"' if any('"' in row for row in rows) else "'",
+        skipinitialspace=True,
+    )
+
+
+def _categorical(cells: pd.Series, column: Column) -> "pd.Categorical[str]":
+    """Words as categories, all of them declared."""
+    words = cells.str.strip()
+    unknown = sorted(set(words.dropna()) - set(column.values or ()))
+    if unknown:
+        raise ValueError(f"column {column.name} holds {', '.join(unknown[:5])}, not among its values {column.values}.")
+    return pd.Categorical(words, categories=list(column.values or ()))
+
+
+def _numbers(cells: pd.Series, place: NDArray[np.intp], columns: tuple[Column, ...]) -> pd.Series:
+    """Cells of sparse rows as numbers: words become their places among the values of their column."""
+    numbers = cells.astype(object)
+    for number, column in enumerate(columns):
+        if not column.is_number:
+            here = place == number
+            numbers[here] = _categorical(cells[here], column).codes
+    return numbers
+
+
+def _check_lengths(rows: list[str], n_columns: int) -> None:
+    """As many cells as columns in every row, as far as commas in quotes let us count."""
+    for number, row in enumerate(rows, start=1):
+        if row.count(",") + 1 != n_columns and "'" not in row and '"' not in row:
+            raise ValueError(f"row {number} of the data has {row.count(',') + 1} cells for {n_columns} columns.")
+
+
+def _check_sparse(rows: list[str], columns: tuple[Column, ...]) -> None:
+    """All rows in braces, and zero is what they leave out."""
+    wrong = next((row for row in rows if not (row.startswith("{") and row.endswith("}"))), None)
+    if wrong is not None:
+        raise ValueError(f"the first row is sparse, but {wrong[:60]!r} is not in braces.")
+    ones = [column.name for column in columns if column.is_number and column.values and column.values[0] == "1"]
+    if ones:
+        raise ValueError(
+            f"columns {', '.join(ones[:5])} list 1 before 0, so sparse rows leave out ones; declare {{0,1}}."
+        )

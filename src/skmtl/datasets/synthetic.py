@@ -1,0 +1,159 @@
+"""Regression tasks that are related by a sparse matrix."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from skmtl._linalg import Array, spectral_map, symmetric_part
+
+
+@dataclass(frozen=True)
+class SparseTasks:
+    """What :func:`make_sparse_tasks` returns."""
+
+    X: Array
+    """Inputs to learn from, (n_samples, n_features)."""
+    Y: Array
+    """Their targets, (n_samples, n_tasks)."""
+    X_test: Array
+    """Inputs to test on, (n_test, n_features)."""
+    Y_test: Array
+    """Their targets, (n_test, n_tasks)."""
+    structure: Array
+    """The sparse structure, (n_tasks, n_tasks)."""
+    corrupted_structure: Array
+    """The structure that made the targets, (n_tasks, n_tasks)."""
+    weights: Array
+    """U, orthonormal columns, (n_features, n_tasks)."""
+
+    @property
+    def support(self) -> float:
+        """Share of entries of ``structure`` that are not zero, diagonal included."""
+        return float(np.mean(self.structure != 0))
+
+
+def make_sparse_tasks(
+    n_tasks: int = 10,
+    n_features: int = 100,
+    n_samples: int = 50,
+    *,
+    n_test: int = 100,
+    support: float = 0.5,
+    noise: float = 0.1,
+    corruption: float = 0.1,
+    random_state: int | np.random.RandomState | None = None,
+) -> SparseTasks:
+    r"""Linear tasks whose relations are sparse.
+
+    .. math:: y' = x' U \tilde A + \varepsilon
+
+    with standard normal x, orthonormal columns in U, and :math:`\tilde A` a corrupted copy of a sparse
+    structure :math:`A = G G'`. G is random and sparse, with as many entries as give A the wanted support; A is
+    scaled so that its largest entry is 1. The corruption is symmetric Gaussian noise on every entry, after which
+    negative eigenvalues are set to zero.
+
+    Parameters
+    ----------
+    n_tasks : int, default=10
+    n_features : int, default=100
+        At least ``n_tasks``.
+    n_samples, n_test : int, default=50, 100
+        Rows to learn from and to test on.
+    support : float, default=0.5
+        Wanted share of nonzero entries of A, diagonal included. The diagonal is never zero, so the smallest
+        share possible is ``1 / n_tasks``; the nearest possible share is taken.
+    noise : float, default=0.1
+        Variance of :math:`\varepsilon`.
+    corruption : float, default=0.1
+        Variance of the corruption, as a multiple of the mean size of the nonzero entries of A.
+    random_state : int, RandomState or None, default=None
+
+    Returns
+    -------
+    SparseTasks
+        Data, structures and weights.
+
+    References
+    ----------
+    Ciliberto et al. Learning multiple visual tasks while discovering their structure. CVPR 2015, Synthetic Data.
+
+    Examples
+    --------
+    >>> from skmtl.datasets import make_sparse_tasks
+    >>> tasks = make_sparse_tasks(n_tasks=10, support=0.3, random_state=0)
+    >>> tasks.Y.shape, tasks.support
+    ((50, 10), 0.3)
+    """
+    _check(n_tasks, n_features, n_samples, n_test, support, noise, corruption)
+    random = check_random_state(random_state)
+    A = _sparse_structure(n_tasks, support, random)
+    corrupted = _corrupt(A, corruption, random)
+    U, _ = np.linalg.qr(random.standard_normal((n_features, n_tasks)))
+    X = random.standard_normal((n_samples + n_test, n_features))
+    Y = X @ U @ corrupted + np.sqrt(noise) * random.standard_normal((n_samples + n_test, n_tasks))
+    return SparseTasks(
+        X=X[:n_samples],
+        Y=Y[:n_samples],
+        X_test=X[n_samples:],
+        Y_test=Y[n_samples:],
+        structure=A,
+        corrupted_structure=corrupted,
+        weights=U,
+    )
+
+
+def _check(
+    n_tasks: int, n_features: int, n_samples: int, n_test: int, support: float, noise: float, corruption: float
+) -> None:
+    if not 1 <= n_tasks <= n_features:
+        raise ValueError(
+            f"n_tasks={n_tasks} and n_features={n_features}: orthonormal columns need 1 <= n_tasks <= n_features."
+        )
+    if n_samples < 1 or n_test < 0:
+        raise ValueError(f"n_samples={n_samples} must be at least 1 and n_test={n_test} at least 0.")
+    if not 0 < support <= 1:
+        raise ValueError(f"support={support} must lie in (0, 1]; 1 means that all tasks are related.")
+    if not (noise >= 0 and corruption >= 0):
+        raise ValueError(f"noise={noise} and corruption={corruption} are variances and must not be negative.")
+
+
+def _sparse_structure(n_tasks: int, support: float, random: np.random.RandomState) -> Array:
+    """A = GG' of shape (T, T) with the wanted support and largest entry 1."""
+    n_pairs = round((support * n_tasks**2 - n_tasks) / 2)
+    pattern = _factor_pattern(n_tasks, max(n_pairs, 0), random)
+    G = pattern * random.standard_normal(pattern.shape)
+    A = symmetric_part(G @ G.T)
+    return A / np.max(A)
+
+
+def _factor_pattern(n_tasks: int, n_pairs: int, random: np.random.RandomState) -> NDArray[np.bool_]:
+    """Places of the nonzero entries of G, (T, at least T), such that GG' has ``n_pairs`` of them above its diagonal.
+
+    Two tasks are related when some column of G has both. From the diagonal on, entries join in random order,
+    except those that would relate too many.
+    """
+    pattern, related = np.eye(n_tasks, dtype=bool), np.eye(n_tasks, dtype=bool)
+    missing = n_pairs
+    for entry in random.permutation(n_tasks**2):
+        task, column = divmod(int(entry), n_tasks)
+        new = pattern[:, column] & ~related[task]
+        if new.sum() <= missing:
+            pattern[task, column] = True
+            related[task] |= new
+            related[:, task] |= new
+            missing -= int(new.sum())
+    # What no column can add by itself is added by columns of two entries.
+    first, second = np.nonzero(np.triu(~related))
+    chosen = random.permutation(len(first))[:missing]
+    extra = np.zeros((n_tasks, len(chosen)), dtype=bool)
+    extra[first[chosen], np.arange(len(chosen))] = extra[second[chosen], np.arange(len(chosen))] = True
+    return np.hstack([pattern, extra])
+
+
+def _corrupt(A: Array, corruption: float, random: np.random.RandomState) -> Array:
+    """A + symmetric Gaussian noise, without the negative eigenvalues."""
+    variance = corruption * np.abs(A[A != 0]).mean()
+    upper = np.triu(np.sqrt(variance) * random.standard_normal(A.shape))
+    return spectral_map(A + upper + np.triu(upper, 1).T, lambda values: np.maximum(values, 0.0))

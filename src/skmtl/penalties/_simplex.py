@@ -1,0 +1,120 @@
+"""A quadratic model over the edges of a graph: all >= 0, with a given sum."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from scipy import linalg
+
+from skmtl._linalg import Array
+
+# Up to this many edges the model's Hessian is factorised, above it conjugate gradients are faster.
+DIRECT_EDGES = 300
+MAX_PIVOTS = 30
+MAX_CG_STEPS = 100
+
+
+class Model(Protocol):
+    """A convex function of the edges, to second order."""
+
+    gradient: Array
+
+    def hessian(self, d: Array) -> Array:
+        """Product of the Hessian with a change of the edges."""
+
+    def dense_hessian(self, edges: Array) -> Array:
+        """The Hessian of the edges with these indices."""
+
+    def preconditioner(self, share: float) -> Callable[[Array], Array]:
+        """Approximate inverse of the Hessian where this share of the edges is free."""
+
+
+def model_step(model: Model, w: Array, forcing: float) -> Array:
+    """The change of w that minimises the model over the simplex, as far as the pivots reach.
+
+    Edges outside ``free`` are zero. Each pivot solves the model on the free edges; those that would fall below zero
+    leave, and when there are none, those that want to grow join. The model never increases.
+    """
+    x, gradient, total = w, model.gradient, float(w.sum())
+    free = (w > 0.0) | (gradient < float(w @ gradient) / total)
+    for _ in range(MAX_PIVOTS):
+        d = _solve(model, free, gradient, forcing)
+        outside = free & (x + d < 0.0)
+        finished = not outside.any()
+        if not finished:
+            d, leave = _stay_inside(model, x, d, gradient, outside)
+            free = free & ~leave
+        x = np.where(free, np.maximum(x + d, 0.0), 0.0)
+        gradient = gradient + model.hessian(d)
+        if finished:
+            level = float(np.mean(gradient[free]))
+            join = ~free & (gradient < level - 1e-10 * abs(level))
+            if not join.any():
+                break
+            free = free | join
+    # Rounding must not add up over many steps.
+    return x * (total / float(x.sum())) - w
+
+
+def _stay_inside(model: Model, x: Array, d: Array, gradient: Array, outside: Array) -> tuple[Array, Array]:
+    """A step along d that stays in the simplex, and the edges that it removes."""
+    total = float(x.sum())
+    for step in (1.0, 0.5, 0.2, 0.05):
+        y = np.maximum(x + step * d, 0.0)
+        e = y * (total / float(y.sum())) - x
+        if float(e @ gradient) + 0.5 * float(e @ model.hessian(e)) < 0.0:
+            return e, outside & (y == 0.0)
+    # Removing several at once goes too far: stop at the first.
+    ratio = np.where(outside, x / np.where(outside, -d, 1.0), np.inf)
+    step = float(ratio.min())
+    return step * d, ratio <= step
+
+
+def _solve(model: Model, free: Array, gradient: Array, forcing: float) -> Array:
+    """The least of gradient'd + d'Hd/2 over changes d of the free edges with sum zero."""
+    n_free = int(free.sum())
+    if n_free <= DIRECT_EDGES:
+        return _solve_directly(model, np.flatnonzero(free), gradient)
+    return _solve_by_cg(model, free, gradient, forcing)
+
+
+def _solve_directly(model: Model, edges: Array, gradient: Array) -> Array:
+    H, d = model.dense_hessian(edges), np.zeros_like(gradient)
+    diagonal = np.diag(H).copy()
+    # A ridge of the size of rounding keeps the factor alive where edges are nearly redundant.
+    for ridge in (1e-15, 1e-12, 1e-8):
+        np.fill_diagonal(H, diagonal * (1.0 + ridge))
+        factor, info = linalg.lapack.dpotrf(H, lower=1)
+        if info == 0:
+            right = np.column_stack([gradient[edges], np.ones(len(edges))])
+            z, one = linalg.cho_solve((factor, True), right, check_finite=False).T
+            d[edges] = one * (z.sum() / one.sum()) - z
+            break
+    return d
+
+
+def _solve_by_cg(model: Model, free: Array, gradient: Array, forcing: float) -> Array:
+    inverse = model.preconditioner(float(free.mean()))
+    one = np.where(free, inverse(free.astype(float)), 0.0)
+    share = one / one.sum()
+
+    def precondition(r: Array) -> Array:
+        z = np.where(free, inverse(r), 0.0)
+        return z - share * z.sum()
+
+    d, r = np.zeros_like(gradient), np.where(free, float(gradient[free].mean()) - gradient, 0.0)
+    z = precondition(r)
+    p, rz = z, float(r @ z)
+    enough = forcing**2 * rz
+    for _ in range(MAX_CG_STEPS):
+        if rz <= 0.0:
+            break
+        h = np.where(free, model.hessian(p), 0.0)
+        step = rz / float(p @ h)
+        d, r = d + step * p, r - step * h
+        z = precondition(r)
+        rz, previous = float(r @ z), rz
+        if rz <= enough:
+            break
+        p = z + (rz / previous) * p
+    return d

@@ -1,0 +1,119 @@
+"""A learned graph: tasks joined by an edge are alike."""
+
+import numpy as np
+
+from skmtl._linalg import Array, single_threaded
+from skmtl.penalties._graph_newton import graph_newton, graph_structure
+from skmtl.penalties.base import StructurePenalty, StructureStep
+
+BOUND_TOL = 1e-11
+
+
+class Laplacian(StructurePenalty):
+    r"""Learn a graph with edges of weight >= 0 that the tasks follow.
+
+    .. math:: R(A) = 0 \text{ if } A 1 = \tfrac1g 1, \; A_{ts} \ge 0 \; (t \ne s), \;
+              \operatorname{tr}(A) \le \tfrac{\tau}{g}, \quad \infty \text{ otherwise}
+
+    The inverse of a graph's Laplacian plus :math:`g I` has these properties; the set of all matrices that have them is
+    convex. It is also the set of :math:`A = (I - L(w)) / g`, where L is the Laplacian of edges :math:`w \ge 0` with
+    :math:`\sum w \ge (T - \tau)/2`. More edges make A smaller, so at the optimum equality holds and the structure
+    step is a smooth problem over a simplex, which Newton solves and a tangent certifies.
+
+    Parameters
+    ----------
+    ridge : float, default=1.0
+        The factor :math:`g > 0`: how much each task is shrunk by itself.
+    tau : float, optional
+        Freedom of the tasks, between 1 (all alike) and the number of tasks (all apart). By default
+        ``1 + share * (n_tasks - 1)``.
+    share : float in (0, 1), default=0.5
+        The same relative to the number of tasks; unused when ``tau`` is given.
+    max_iter : int, default=100
+        Bound on the Newton iterations of one structure step.
+
+    References
+    ----------
+    Argyriou, Clemencon, Zhang. Learning the graph of relations among multiple tasks. ICML workshop 2014.
+    """
+
+    name = "laplacian"
+    tex = r"0 \text{ if } A 1 = 1/g, \; A_{ts} \ge 0, \; \operatorname{tr}(A) \le \tau/g, \; \infty \text{ otherwise}"
+    reference = "Argyriou, Clémençon, Zhang, 2014"
+
+    def __init__(
+        self, ridge: float = 1.0, *, tau: float | None = None, share: float = 0.5, max_iter: int = 100
+    ) -> None:
+        self.ridge = ridge
+        self.tau = tau
+        self.share = share
+        self.max_iter = max_iter
+
+    def check(self, n_tasks: int) -> None:
+        if not 0.0 < self.ridge < np.inf:
+            raise ValueError(f"ridge={self.ridge!r} must be a number > 0.")
+        if not 0.0 < self.share < 1.0:
+            raise ValueError(f"share={self.share!r} must lie strictly between 0 (all alike) and 1 (all apart).")
+        # One task has no edges, and nothing depends on tau.
+        if self.tau is not None and n_tasks > 1 and not 1.0 < self.tau < n_tasks:
+            raise ValueError(
+                f"tau={self.tau!r} must lie strictly between 1 and the number of tasks, {n_tasks}; "
+                "leave it out and set share to choose it relative to that number."
+            )
+
+    def value(self, A: Array) -> float:
+        tolerance = 1e-9 / self.ridge
+        off_diagonal = A - np.diag(np.diag(A))
+        inside = (
+            np.all(np.abs(A.sum(axis=1) - 1.0 / self.ridge) <= tolerance)
+            and off_diagonal.min() >= -tolerance
+            and np.trace(A) <= (len(A) - 2.0 * self._total(len(A))) / self.ridge + len(A) * tolerance
+        )
+        return 0.0 if inside else np.inf
+
+    def minimize(self, S: Array, *, start: Array | None = None, tol: float = 1e-9) -> StructureStep:
+        n_tasks = len(S)
+        if n_tasks == 1:
+            return StructureStep(np.full((1, 1), 1.0 / self.ridge), 0.0)
+        with single_threaded(n_tasks):
+            step = graph_newton(
+                self.ridge * S,
+                np.zeros_like(S),
+                self._edges(start),
+                self._total(n_tasks),
+                tol=tol,
+                max_iter=self.max_iter,
+            )
+        return StructureStep(
+            graph_structure(step.edges, n_tasks) / self.ridge, (step.cost - step.lower_bound) / step.cost
+        )
+
+    def lower_bound(self, Q: Array, eps: float, structure: Array, scale: float = 1.0) -> float:
+        # The same Newton, from the guess. Each iterate proves a bound, because the function is convex.
+        n_tasks, scaled = len(Q), scale**2 * Q
+        if n_tasks == 1:
+            return eps * self.ridge - float(scaled[0, 0]) / self.ridge
+        step = graph_newton(
+            self.ridge * eps * np.eye(n_tasks),
+            scaled / self.ridge,
+            self._edges(structure),
+            self._total(n_tasks),
+            tol=BOUND_TOL,
+            max_iter=self.max_iter,
+        )
+        return step.lower_bound
+
+    def grid(self) -> dict[str, list[float]]:
+        """Candidates for cross-validation that suit any number of tasks."""
+        return {"share": [0.1, 0.3, 0.5, 0.7, 0.9]}
+
+    def _total(self, n_tasks: int) -> float:
+        """The sum of all edges, (T - tau) / 2."""
+        if n_tasks == 1:
+            return 0.0
+        tau = 1.0 + self.share * (n_tasks - 1) if self.tau is None else self.tau
+        return 0.5 * (n_tasks - tau)
+
+    def _edges(self, A: Array | None) -> Array | None:
+        """The edges of a structure."""
+        return None if A is None else self.ridge * A[np.triu_indices(len(A), 1)]

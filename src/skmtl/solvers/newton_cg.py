@@ -1,0 +1,253 @@
+"""The supervised step for any loss and any pattern of labels: Newton with conjugate gradients."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from skmtl._linalg import Array, eigh, symmetric_part
+from skmtl.losses import Loss
+from skmtl.targets import Labels
+
+MAX_NEWTON_STEPS = 60
+MAX_CG_STEPS = 500
+MAX_BACKTRACKS = 30
+# A loss without curvature is rounded over widths that shrink by this factor, down to a smallest one.
+NARROWER, NARROWEST, STAGE_GAP = 0.2, 1e-10, 1e-4
+# Gaps below this drown in rounding.
+SMALLEST_GAP = 1e-14
+# An entry without curvature counts as if it had this much, so that intercepts always have a direction.
+LEAST_CURVATURE = 1e-6
+
+
+class _Point(NamedTuple):
+    """A predictor W = G diag(root) U' with intercepts b."""
+
+    G: Array
+    b: Array
+
+
+class NewtonStep:
+    """min over f and the intercepts of (1/n) sum w V(y, f) + alpha ||f||_A^2.
+
+    With A = U diag(a) U' and W = G diag(a)^{1/2} U' the penalty is alpha ||G||^2, and were all labels there the Hessian
+    in G would be diagonal: that is the preconditioner. Each solution starts from the one before it.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, r)
+        The rows in an orthonormal basis of functions.
+    values : ndarray of shape (r,)
+        Eigenvalues of the rows' covariance, weighted as ``labels.row_weight`` says, which is diagonal in that basis.
+    """
+
+    def __init__(
+        self, rows: Array, values: Array, labels: Labels, loss: Loss, alpha: float, *, intercept: bool
+    ) -> None:
+        self.alpha = alpha
+        self.labels, self.Phi = labels, labels.arrange(rows)
+        self.loss, self.intercept = loss, intercept
+        self.n = float(labels.weight.sum()) / labels.n_tasks
+        self._mean_values = values / self.n
+        self._W = np.zeros((len(values), labels.n_tasks))
+        self._b = np.zeros(labels.n_tasks)
+        self._width = 1.0
+
+    @property
+    def n_tasks(self) -> int:
+        return self.labels.n_tasks
+
+    def solve(self, A: Array, *, tol: float = 1e-8) -> "NewtonFit":
+        """The best f for the structure A, its dual coefficients as exact as ``tol`` asks, relative to their size.
+
+        The value is then exact to the square of that, except for what rounding the corner of a loss costs: up to a
+        few times ``tol``, relative to the value.
+        """
+        basis = _Basis(A)
+        point = _Point(basis.inward(self._W), self._b)
+        exact = max(tol**2, SMALLEST_GAP)
+        relaxed = getattr(self.loss, "relaxed", None)
+        if relaxed is None:
+            fit = self._newton(self.loss, point, basis, exact)
+        else:
+            fit = self._narrow(relaxed, point, basis, tol, exact)
+        self._W, self._b = fit.coefficients(), fit.intercept
+        return fit
+
+    def _narrow(
+        self, relaxed: Callable[[float], Loss], point: _Point, basis: "_Basis", tol: float, exact: float
+    ) -> "NewtonFit":
+        """Round the corner of the loss over shrinking widths; a width costs at most its half per label."""
+        while True:
+            fit = NewtonFit(self, relaxed(self._width), point, basis)
+            narrow_enough = max(5.0 * tol * fit.value / self.n_tasks, NARROWEST)
+            if self._width <= narrow_enough:
+                return self._newton(fit.loss, point, basis, exact)
+            point = self._newton(fit.loss, point, basis, STAGE_GAP).point
+            self._width = max(NARROWER * self._width, min(narrow_enough, self._width))
+
+    def _newton(self, loss: Loss, point: _Point, basis: "_Basis", tol: float) -> "NewtonFit":
+        """Newton for one smooth loss until its own gap is at most ``tol``."""
+        fit = NewtonFit(self, loss, point, basis)
+        for _ in range(MAX_NEWTON_STEPS):
+            if fit.smooth_gap <= tol:
+                break
+            better = self._backtrack(fit, self._direction(fit, tol))
+            if better is None:
+                break
+            fit = better
+        return fit
+
+    def _direction(self, fit: "NewtonFit", tol: float) -> _Point:
+        """Newton's direction in G and b; the intercepts are eliminated exactly."""
+        labels, basis = self.labels, fit.basis
+        h = np.maximum(fit.loss.curvature(labels.y, fit.scores, labels.weight), LEAST_CURVATURE * labels.weight)
+        h_sums = np.maximum(labels.sums(h), np.finfo(float).tiny)
+        average = float(h.sum()) / self.n_tasks
+        diagonal = 2.0 * self.alpha + (average / self.n) * self._mean_values[:, None] * basis.root**2
+
+        def centre(R: Array) -> Array:
+            return R - h * labels.spread(labels.sums(R) / h_sums) if self.intercept else R
+
+        def inward(R: Array) -> Array:
+            return basis.inward_gradient(labels.adjoint(self.Phi, centre(R))) / self.n
+
+        D, changed = np.zeros_like(fit.point.G), np.zeros_like(fit.scores)
+        residual = -(inward(fit.gradient) + 2.0 * self.alpha * fit.point.G)
+        Z = residual / diagonal
+        direction, rz = Z, float(np.sum(residual * Z))
+        # rz is about twice what is left to gain.
+        enough = 0.01 * (tol * abs(fit.smooth_value) if fit.loss.quadratic else max(tol * abs(fit.smooth_value), 0.1 * rz))
+        for _ in range(MAX_CG_STEPS):
+            if rz <= enough:
+                break
+            moved = labels.scores(self.Phi, basis.outward(direction))
+            H = inward(h * moved) + 2.0 * self.alpha * direction
+            step = rz / float(np.sum(direction * H))
+            D, changed = D + step * direction, changed + step * moved
+            residual = residual - step * H
+            Z = residual / diagonal
+            rz, previous = float(np.sum(residual * Z)), rz
+            direction = Z + (rz / previous) * direction
+        b = -labels.sums(fit.gradient + h * changed) / h_sums if self.intercept else np.zeros_like(fit.point.b)
+        return _Point(D, b)
+
+    def _backtrack(self, fit: "NewtonFit", direction: _Point) -> "NewtonFit | None":
+        """The first step along the direction that gains enough; None when rounding leaves nothing to gain."""
+        slope = 2.0 * self.alpha * float(np.sum(fit.point.G * direction.G))
+        moved = self.labels.scores(self.Phi, fit.basis.outward(direction.G)) + self.labels.spread(direction.b)
+        slope += float(np.sum(fit.gradient * moved)) / self.n
+        step = 1.0
+        for _ in range(MAX_BACKTRACKS):
+            point = _Point(fit.point.G + step * direction.G, fit.point.b + step * direction.b)
+            trial = NewtonFit(self, fit.loss, point, fit.basis)
+            if trial.smooth_value <= fit.smooth_value + 1e-4 * step * slope:
+                return trial
+            step *= 0.5
+        return None
+
+
+class _Basis:
+    """The coordinates G of a predictor W for A = U diag(root^2) U'."""
+
+    def __init__(self, A: Array) -> None:
+        a, self._U = eigh(A)
+        self.A = A
+        self.root = np.sqrt(np.maximum(a, 0.0))
+        self._inverse = np.divide(1.0, self.root, out=np.zeros_like(a), where=self.root > 1e-10 * self.root[-1])
+
+    def outward(self, G: Array) -> Array:
+        """W = G diag(root) U'."""
+        return (G * self.root) @ self._U.T
+
+    def inward(self, W: Array) -> Array:
+        """G of W; directions that A does not have are dropped."""
+        return (W @ self._U) * self._inverse
+
+    def inward_gradient(self, gradient: Array) -> Array:
+        """The gradient in G of a function of W."""
+        return (gradient @ self._U) * self.root
+
+    def unpenalised(self, G: Array) -> Array:
+        """W A^-1."""
+        return (G * self._inverse) @ self._U.T
+
+
+class NewtonFit:
+    """A predictor with its dual coefficients, for a loss or for the smooth one that stands for it."""
+
+    def __init__(self, problem: NewtonStep, loss: Loss, point: _Point, basis: _Basis) -> None:
+        self._problem, self.loss, self.point, self.basis = problem, loss, point, basis
+        labels = problem.labels
+        self.scores = labels.scores(problem.Phi, basis.outward(point.G)) + labels.spread(point.b)
+        self._penalty = problem.alpha * float(np.sum(point.G**2))
+        self.smooth_value = loss.value(labels.y, self.scores, labels.weight) / problem.n + self._penalty
+
+    @cached_property
+    def value(self) -> float:
+        """(1/n) sum w V + alpha ||f||^2 for the loss that was asked for."""
+        problem, labels = self._problem, self._problem.labels
+        return problem.loss.value(labels.y, self.scores, labels.weight) / problem.n + self._penalty
+
+    @cached_property
+    def gradient(self) -> Array:
+        """The derivative of the losses in the scores."""
+        labels = self._problem.labels
+        return self.loss.gradient(labels.y, self.scores, labels.weight)
+
+    @cached_property
+    def _dual_gradient(self) -> Array:
+        """-2 n alpha C: the gradient, moved to where the entries of each task sum to zero if there are intercepts."""
+        labels, gradient = self._problem.labels, self.gradient
+        if not self._problem.intercept:
+            return gradient
+        if self.loss.free_dual:
+            mean = labels.sums(gradient) / np.maximum(labels.sums(labels.weight), np.finfo(float).tiny)
+            return gradient - labels.weight * labels.spread(mean)
+        # Scaling down the heavier sign keeps every entry in the domain of the conjugate.
+        up, down = labels.sums(np.maximum(gradient, 0.0)), labels.sums(np.maximum(-gradient, 0.0))
+        least = np.minimum(up, down)
+        up_scale = np.divide(least, up, out=np.zeros_like(up), where=up > 0.0)
+        down_scale = np.divide(least, down, out=np.zeros_like(down), where=down > 0.0)
+        return gradient * np.where(gradient > 0.0, labels.spread(up_scale), labels.spread(down_scale))
+
+    @cached_property
+    def _PhiC(self) -> Array:
+        factor = -2.0 * self._problem.n * self._problem.alpha
+        return self._problem.labels.adjoint(self._problem.Phi, self._dual_gradient) / factor
+
+    @cached_property
+    def Q(self) -> Array:
+        """C'KC."""
+        return symmetric_part(self._PhiC.T @ self._PhiC)
+
+    def _dual(self, loss: Loss, scale: float) -> float:
+        labels = self._problem.labels
+        return -loss.conjugate(labels.y, scale * self._dual_gradient, labels.weight) / self._problem.n
+
+    def dual(self, scale: float) -> float:
+        """-(1/n) sum w V*(y, -2 n alpha scale c / w)."""
+        return self._dual(self._problem.loss, scale)
+
+    @cached_property
+    def _dual_norm(self) -> float:
+        return self._problem.alpha * float(np.sum(self.basis.A * self.Q))
+
+    @cached_property
+    def smooth_gap(self) -> float:
+        """Relative gap of the supervised step for the smooth loss."""
+        return (self.smooth_value - self._dual(self.loss, 1.0) + self._dual_norm) / max(abs(self.smooth_value), 1e-300)
+
+    @property
+    def intercept(self) -> Array:
+        return self.point.b
+
+    def coefficients(self) -> Array:
+        """W, of shape (r, n_tasks)."""
+        return self.basis.outward(self.point.G)
+
+    def energy(self, A: Array) -> Array:
+        """Inner products of the tasks' own parts W (A + c 11')^-1 A."""
+        own = self.basis.unpenalised(self.point.G) @ A
+        return symmetric_part(own.T @ own)
