@@ -214,6 +214,10 @@ class SmoothedHinge(Hinge):
         p = self._p(Y, F)
         return weight * ((p > 0.0) & (p < 1.0)) / self.width
 
+    def conjugate(self, Y: Array, U: Array, weight: Array) -> float:
+        p = _dual_probability(Y, U, weight)
+        return np.inf if p is None else float(np.sum(weight * (0.5 * self.width * p**2 - p)))
+
 
 ROUNDING = 1e-12
 LOSSES: dict[str, type[Loss]] = {cls.name: cls for cls in (Square, Huber, Logistic, Hinge, SquaredHinge)}

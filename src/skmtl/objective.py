@@ -26,6 +26,10 @@ from skmtl._linalg import Array
 from skmtl.penalties.base import StructurePenalty
 
 
+# Candidates for one minus the scale of the dual coefficients.
+SHORTFALLS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+
+
 class Fit(Protocol):
     """The best f for one structure, or one near it."""
 
@@ -134,12 +138,27 @@ def predictor_structure(A: Array, common: float) -> Array:
 
 
 def _maximize_concave(bound: Callable[[float], float], at_one: float) -> float:
-    """The best value found of a concave function of s in [0, 1.05], given its value at 1."""
-    at_zero = bound(0.0)
-    # A minimiser cannot interpolate infinities: outside the domain, a large number stands for them.
-    huge = 1e6 * (1.0 + abs(at_zero))
-    bounds = (0.0, 1.0) if at_one == -np.inf else (0.8, 1.05)
+    """The best value found of a concave function of the scale, given its value at 1 and sought below it.
+
+    The best scale is near 1, and nearer the better the solution, so that one minus it is searched by decades.
+    """
+    values = [at_one]
+    for short in SHORTFALLS:
+        values.append(bound(1.0 - short))
+        if values[-1] < values[-2]:
+            break
+    # The peak lies between the neighbours of the best decade.
+    peak = int(np.argmax(values))
+    if peak == 0:
+        return at_one
+    log_shortfalls = np.log10((SHORTFALLS[0] / 10.0, *SHORTFALLS))
+    bounds = (log_shortfalls[peak - 1], log_shortfalls[min(peak + 1, len(values) - 1)])
+    lowest = min(value for value in values if value > -np.inf)
     found = minimize_scalar(
-        lambda s: min(-bound(s), huge), bounds=bounds, method="bounded", options={"maxiter": 20, "xatol": 1e-6}
+        # A minimiser cannot interpolate infinities: outside the domain, a bad value stands for them.
+        lambda u: -max(bound(1.0 - 10.0**u), lowest - abs(lowest)),
+        bounds=bounds,
+        method="bounded",
+        options={"maxiter": 6, "xatol": 1e-2},
     )
-    return max(-float(found.fun), at_zero, at_one)
+    return max(-float(found.fun), *values)

@@ -1,7 +1,7 @@
 """Labels: a table with gaps or one label per row, centred and scaled so that one alpha and one eps serve all tasks."""
 
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from skmtl._linalg import Array
 LARGEST, SMALLEST = 1e75, 1e-75
 # A task that varies by no more than this, relative to its size, is constant.
 ROUNDING = 16.0 * float(np.finfo(float).eps)
+TINY = float(np.finfo(float).tiny)
 
 
 class Labels(Protocol):
@@ -41,6 +42,12 @@ class Labels(Protocol):
 
     def adjoint(self, Phi: Array, U: Array) -> Array:
         """Phi' U, of shape (r, T)."""
+
+    def normal(self, Phi: Array, h: Array, W: Array, *, center: bool) -> Array:
+        """Phi' H Phi W, H = diag(h), of shape (r, T); with ``center`` after subtracting means weighted by h."""
+
+    def grams(self, Phi: Array, h: Array, *, center: bool) -> Array:
+        """The matrices that ``normal`` applies to each task, of shape (T, r, r)."""
 
     def sums(self, U: Array) -> Array:
         """The sum of the entries of each task, of shape (T,)."""
@@ -76,6 +83,15 @@ class Table:
 
     def adjoint(self, Phi: Array, U: Array) -> Array:
         return Phi.T @ U
+
+    def normal(self, Phi: Array, h: Array, W: Array, *, center: bool) -> Array:
+        U = h * (Phi @ W)
+        if center:
+            U -= h * (U.sum(axis=0) / _positive(h.sum(axis=0)))
+        return Phi.T @ U
+
+    def grams(self, Phi: Array, h: Array, *, center: bool) -> Array:
+        return np.array([_gram(Phi, column, center=center) for column in h.T])
 
     def sums(self, U: Array) -> Array:
         return U.sum(axis=0)
@@ -143,6 +159,20 @@ class Grouped:
             np.dot(U[rows], Phi[rows], out=result[t])
         return result.T
 
+    def normal(self, Phi: Array, h: Array, W: Array, *, center: bool) -> Array:
+        result = np.empty((self.n_tasks, Phi.shape[1]))
+        # Both products of a task while its rows are in the cache.
+        for t, (rows, w) in enumerate(zip(self._slices, np.ascontiguousarray(W.T), strict=True)):
+            block, weight = Phi[rows], h[rows]
+            u = weight * (block @ w)
+            if center:
+                u -= weight * (u.sum() / _positive(weight.sum()))
+            np.dot(u, block, out=result[t])
+        return result.T
+
+    def grams(self, Phi: Array, h: Array, *, center: bool) -> Array:
+        return np.array([_gram(Phi[rows], h[rows], center=center) for rows in self._slices])
+
     def sums(self, U: Array) -> Array:
         return np.add.reduceat(U, self._starts)
 
@@ -151,6 +181,18 @@ class Grouped:
 
     def spread(self, v: Array) -> Array:
         return np.repeat(v, self._counts)
+
+
+def _positive(total: Any) -> Any:
+    """A total of weights by which one may divide."""
+    return np.maximum(total, TINY)
+
+
+def _gram(Phi: Array, h: Array, *, center: bool) -> Array:
+    """Phi' diag(h) Phi, of rows centred by their mean weighted by h."""
+    if center:
+        Phi = Phi - (h @ Phi) / _positive(h.sum())
+    return (Phi * h[:, None]).T @ Phi
 
 
 @dataclass(frozen=True)
@@ -173,7 +215,7 @@ def standardize(labels: Labels, *, center: bool, scale: bool) -> Standardized:
     # In units of the largest label nothing overflows.
     unit = np.where(size > 0.0, size, 1.0)
     y = labels.y / labels.spread(unit)
-    total = np.maximum(labels.sums(labels.weight), np.finfo(float).tiny)
+    total = _positive(labels.sums(labels.weight))
     mean = np.zeros(labels.n_tasks)
     if center:
         highest, lowest = labels.maxima(y), -labels.maxima(-y)

@@ -6,6 +6,7 @@ from skmtl._linalg import Array, eigh
 
 MAX_STEPS = 30
 SMALLEST_THETA = 1e-12
+RESOLUTION = 1e-10
 
 
 def best_mixture(M: Array, N: Array, *, enough: float = np.inf) -> float:
@@ -24,7 +25,7 @@ def best_mixture(M: Array, N: Array, *, enough: float = np.inf) -> float:
             best = max(best, value)
             # By concavity nothing in the bracket is better than this.
             ahead = slope * ((high if slope > 0.0 else low) - theta)
-            if best >= enough or ahead <= 1e-13 * abs(best):
+            if best >= enough or ahead <= RESOLUTION * abs(best):
                 break
         else:
             # Outside the cone, go where the smallest eigenvalue grows.

@@ -34,7 +34,7 @@ def graph_structure(w: Array, n_tasks: int) -> Array:
     return W + np.diag(1.0 - W.sum(axis=1))
 
 
-def graph_newton(S: Array, Q: Array, start: Array | None, total: float, *, tol: float, max_iter: int) -> GraphStep:
+def graph_newton(S: Array, Q: Array, start: Array, total: float, *, tol: float, max_iter: int) -> GraphStep:
     """Minimise tr(B^-1 S) - tr(B Q) over B = I - L(w), w >= 0, sum w = total.
 
     The cost is convex, so what its tangent can gain within the simplex bounds what anybody can gain. The search ends
@@ -56,12 +56,10 @@ def graph_newton(S: Array, Q: Array, start: Array | None, total: float, *, tol: 
     return GraphStep(w, point.cost, max(bound, point.cost - point.excess))
 
 
-def _starts(start: Array | None, n_tasks: int, total: float) -> list[Array]:
+def _starts(start: Array, n_tasks: int, total: float) -> list[Array]:
     """Equal edges, which are always inside the domain, and those given, brought to the simplex."""
     n_edges = n_tasks * (n_tasks - 1) // 2
     equal = np.full(n_edges, total / n_edges)
-    if start is None:
-        return [equal]
     clipped = np.maximum(start, 0.0)
     size = float(clipped.sum())
     if not (np.isfinite(size) and size > 0.0):
@@ -93,7 +91,7 @@ class _Point:
         self.cost, self.size = first - second, first + abs(second)
         self.gradient = _squared_distances(self.R) + _squared_distances(Q)
         # What the tangent can gain within the simplex, with all weight on its best edge.
-        self.excess = max(float(w @ self.gradient) - float(w.sum() * self.gradient.min()), 0.0)
+        self.excess = float(w @ (self.gradient - self.gradient.min()))
 
     @staticmethod
     def at(w: Array, S: Array, Q: Array) -> "_Point | None":
@@ -137,7 +135,8 @@ class _Point:
 
 def _backtrack(S: Array, Q: Array, w: Array, point: _Point, d: Array) -> tuple[Array, _Point] | None:
     """The first step along d that gains enough; a whole step keeps its zeros."""
-    slope, step = float(point.gradient @ d), 1.0
+    # Changes sum to zero, and so a constant in the gradient is nothing but rounding.
+    slope, step = float((point.gradient - point.gradient.min()) @ d), 1.0
     if slope >= 0.0:
         return None
     lost_in_rounding = -slope <= ROUNDING * point.size

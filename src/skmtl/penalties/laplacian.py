@@ -2,11 +2,14 @@
 
 import numpy as np
 
-from skmtl._linalg import Array, single_threaded
+from skmtl._continuation import GENTLE_RIDGE, descend
+from skmtl._linalg import Array, eigvalsh, single_threaded
 from skmtl.penalties._graph_newton import graph_newton, graph_structure
 from skmtl.penalties.base import StructurePenalty, StructureStep
 
 BOUND_TOL = 1e-11
+# Stages of the continuation need no more accuracy than this.
+STAGE_TOL = 1e-2
 
 
 class Laplacian(StructurePenalty):
@@ -76,17 +79,11 @@ class Laplacian(StructurePenalty):
         if n_tasks == 1:
             return StructureStep(np.full((1, 1), 1.0 / self.ridge), 0.0)
         with single_threaded(n_tasks):
-            step = graph_newton(
-                self.ridge * S,
-                np.zeros_like(S),
-                self._edges(start),
-                self._total(n_tasks),
-                tol=tol,
-                max_iter=self.max_iter,
-            )
-        return StructureStep(
-            graph_structure(step.edges, n_tasks) / self.ridge, (step.cost - step.lower_bound) / step.cost
-        )
+            if start is not None:
+                A, gap, _ = self._stage(S, start, tol)
+                if gap <= tol:
+                    return StructureStep(A, gap)
+            return self._descend(S, tol)
 
     def lower_bound(self, Q: Array, eps: float, structure: Array, scale: float = 1.0) -> float:
         # The same Newton, from the guess. Each iterate proves a bound, because the function is convex.
@@ -107,6 +104,32 @@ class Laplacian(StructurePenalty):
         """Candidates for cross-validation that suit any number of tasks."""
         return {"share": [0.1, 0.3, 0.5, 0.7, 0.9]}
 
+    def _stage(self, S: Array, start: Array, tol: float) -> tuple[Array, float, int]:
+        """Newton from one start; returns A and its relative gap."""
+        n_tasks = len(S)
+        step = graph_newton(
+            self.ridge * S,
+            np.zeros_like(S),
+            self._edges(start),
+            self._total(n_tasks),
+            tol=tol,
+            max_iter=self.max_iter,
+        )
+        A = graph_structure(step.edges, n_tasks) / self.ridge
+        return A, (step.cost - step.lower_bound) / step.cost, 0
+
+    def _descend(self, S: Array, tol: float) -> StructureStep:
+        """Newton from equal edges and, where S is nearly singular, through a falling ridge."""
+        lowest = float(eigvalsh(S)[0])
+
+        def stage(start: Array, ridge: float, last: bool) -> tuple[Array, float, int]:
+            target = S if last else S + (ridge - lowest) * np.eye(len(S))
+            return self._stage(target, start, tol if last else STAGE_TOL)
+
+        mean = float(np.mean(np.diag(S)))
+        A, gap, _ = descend(stage, np.ones_like(S), max(lowest, 1e-12 * mean), GENTLE_RIDGE * mean)
+        return StructureStep(A, gap)
+
     def _total(self, n_tasks: int) -> float:
         """The sum of all edges, (T - tau) / 2."""
         if n_tasks == 1:
@@ -114,6 +137,6 @@ class Laplacian(StructurePenalty):
         tau = 1.0 + self.share * (n_tasks - 1) if self.tau is None else self.tau
         return 0.5 * (n_tasks - tau)
 
-    def _edges(self, A: Array | None) -> Array | None:
-        """The edges of a structure."""
-        return None if A is None else self.ridge * A[np.triu_indices(len(A), 1)]
+    def _edges(self, A: Array) -> Array:
+        """The edges of a structure, as far as it has such."""
+        return self.ridge * A[np.triu_indices(len(A), 1)]

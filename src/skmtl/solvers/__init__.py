@@ -17,7 +17,7 @@ from skmtl.solvers.ridge import Ridge
 from skmtl.targets import Labels
 
 # eps="auto" is this share of the mean squared norm of the independent tasks' predictors.
-AUTO_EPS = 1e-2
+AUTO_EPS, AUTO_EPS_TOL = 1e-2, 1e-3
 
 SOLVERS = {
     "newton": solve_jointly,
@@ -59,7 +59,7 @@ def solve(
 def auto_eps(supervised: Supervised) -> float:
     """The eps that suits the scale of the problem; 1e-2 where there is nothing to learn."""
     identity = np.eye(supervised.n_tasks)
-    energy = supervised.solve(identity, tol=1e-6).energy(identity)
+    energy = supervised.solve(identity, tol=AUTO_EPS_TOL).energy(identity)
     return AUTO_EPS * (float(np.mean(np.diag(energy))) or 1.0)
 
 

@@ -10,7 +10,7 @@ from skmtl.objective import Problem, Proof
 
 MEMORY = 6
 # The certificate is asked for when a round gained less than this many times tol, and every few rounds.
-NEAR_THE_END = 10.0
+NEAR_THE_END = 2.0
 CHECK_EVERY = 10
 FIRST_STEP_TOL = 1e-3
 

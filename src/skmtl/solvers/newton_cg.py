@@ -16,9 +16,13 @@ MAX_BACKTRACKS = 30
 # A loss without curvature is rounded over widths that shrink by this factor, down to a smallest one.
 NARROWER, NARROWEST, STAGE_GAP = 0.2, 1e-10, 1e-4
 # Gaps below this drown in rounding.
-SMALLEST_GAP = 1e-14
+SMALLEST_GAP, ROUNDING = 1e-14, 1e-16
 # An entry without curvature counts as if it had this much, so that intercepts always have a direction.
 LEAST_CURVATURE = 1e-6
+# How much a Newton step on a curved loss must reduce the squared residual.
+FORCING = 1e-4
+# Tasks times features up to which the normal matrices of a quadratic loss are formed.
+SMALL_GRAMS = 20_000
 
 
 class _Point(NamedTuple):
@@ -53,6 +57,7 @@ class NewtonStep:
         self._W = np.zeros((len(values), labels.n_tasks))
         self._b = np.zeros(labels.n_tasks)
         self._width = 1.0
+        self._grams: Array | None = None
 
     @property
     def n_tasks(self) -> int:
@@ -96,42 +101,56 @@ class NewtonStep:
             better = self._backtrack(fit, self._direction(fit, tol))
             if better is None:
                 break
+            stalled = fit.smooth_value - better.smooth_value <= ROUNDING * abs(fit.smooth_value)
             fit = better
+            if stalled:
+                break
         return fit
 
     def _direction(self, fit: "NewtonFit", tol: float) -> _Point:
         """Newton's direction in G and b; the intercepts are eliminated exactly."""
-        labels, basis = self.labels, fit.basis
+        labels, basis, alpha = self.labels, fit.basis, self.alpha
         h = np.maximum(fit.loss.curvature(labels.y, fit.scores, labels.weight), LEAST_CURVATURE * labels.weight)
         h_sums = np.maximum(labels.sums(h), np.finfo(float).tiny)
         average = float(h.sum()) / self.n_tasks
-        diagonal = 2.0 * self.alpha + (average / self.n) * self._mean_values[:, None] * basis.root**2
+        diagonal = 2.0 * alpha + (average / self.n) * self._mean_values[:, None] * basis.root**2
+        curve = self._curve(fit.loss, h)
+        gradient = fit.gradient
+        if self.intercept:
+            gradient = gradient - h * labels.spread(labels.sums(gradient) / h_sums)
 
-        def centre(R: Array) -> Array:
-            return R - h * labels.spread(labels.sums(R) / h_sums) if self.intercept else R
-
-        def inward(R: Array) -> Array:
-            return basis.inward_gradient(labels.adjoint(self.Phi, centre(R))) / self.n
-
-        D, changed = np.zeros_like(fit.point.G), np.zeros_like(fit.scores)
-        residual = -(inward(fit.gradient) + 2.0 * self.alpha * fit.point.G)
+        D = np.zeros_like(fit.point.G)
+        residual = -(basis.inward_gradient(labels.adjoint(self.Phi, gradient)) / self.n + 2.0 * alpha * fit.point.G)
+        # The gap of the supervised step is |residual|^2 / (4 alpha); Newton on a curved loss need not be exact.
+        enough = 2.0 * alpha * tol * abs(fit.smooth_value)
+        if not fit.loss.quadratic:
+            enough = max(enough, FORCING * float(np.sum(residual**2)))
         Z = residual / diagonal
         direction, rz = Z, float(np.sum(residual * Z))
-        # rz is about twice what is left to gain.
-        enough = 0.01 * (tol * abs(fit.smooth_value) if fit.loss.quadratic else max(tol * abs(fit.smooth_value), 0.1 * rz))
         for _ in range(MAX_CG_STEPS):
-            if rz <= enough:
+            if float(np.sum(residual**2)) <= enough:
                 break
-            moved = labels.scores(self.Phi, basis.outward(direction))
-            H = inward(h * moved) + 2.0 * self.alpha * direction
+            H = basis.inward_gradient(curve(basis.outward(direction))) / self.n + 2.0 * alpha * direction
             step = rz / float(np.sum(direction * H))
-            D, changed = D + step * direction, changed + step * moved
+            D = D + step * direction
             residual = residual - step * H
             Z = residual / diagonal
             rz, previous = float(np.sum(residual * Z)), rz
             direction = Z + (rz / previous) * direction
-        b = -labels.sums(fit.gradient + h * changed) / h_sums if self.intercept else np.zeros_like(fit.point.b)
-        return _Point(D, b)
+        if not self.intercept:
+            return _Point(D, np.zeros_like(fit.point.b))
+        moved = labels.scores(self.Phi, basis.outward(D))
+        return _Point(D, -labels.sums(fit.gradient + h * moved) / h_sums)
+
+    def _curve(self, loss: Loss, h: Array) -> Callable[[Array], Array]:
+        """W -> Phi' H Phi W with the intercepts eliminated; through small matrices when they stay the same."""
+        r = self.Phi.shape[1]
+        if not loss.quadratic or self.n_tasks * r > SMALL_GRAMS:
+            return lambda W: self.labels.normal(self.Phi, h, W, center=self.intercept)
+        if self._grams is None:
+            self._grams = self.labels.grams(self.Phi, h, center=self.intercept)
+        grams = self._grams
+        return lambda W: (grams @ W.T[:, :, None])[:, :, 0].T
 
     def _backtrack(self, fit: "NewtonFit", direction: _Point) -> "NewtonFit | None":
         """The first step along the direction that gains enough; None when rounding leaves nothing to gain."""

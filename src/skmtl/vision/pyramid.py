@@ -95,11 +95,11 @@ class SpatialPyramid(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def fit(self, X: Sequence[ImagePath], y: object = None) -> SpatialPyramid:
         """Learn the codebook from the images at the paths X; y is ignored."""
-        contents, recipe = _check_paths(X), self._check_recipe()
-        kept = self._codebook_file(contents, recipe)
+        paths, recipe = _check_paths(X), self._check_recipe()
+        kept = self._codebook_file(paths, recipe)
         codebook = load(kept, (self.n_words, N_ENTRIES))
         if codebook is None:
-            codebook = self._learn_codebook(contents, recipe)
+            codebook = self._learn_codebook(paths, recipe)
             save(kept, codebook)
         self.codebook_ = codebook
         return self

@@ -1,0 +1,153 @@
+"""The command line, as a person meets it."""
+
+import re
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+import skmtl
+from skmtl import cli, demo
+from skmtl.penalties import PENALTIES
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Call ``skmtl`` with arguments; gives exit code, output and errors."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["skmtl", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        return stop.value.code or 0, *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def installed():
+    pytest.importorskip("typer")
+    pytest.importorskip("rich")
+
+
+@pytest.fixture
+def small(monkeypatch, installed):
+    """A demo of a second: fewer rows, fewer candidates."""
+    monkeypatch.setattr(demo, "ALPHAS", (1e-3, 1e-2))
+    monkeypatch.setitem(demo.OWN_GRIDS, "sparse", {"penalty__mu": (0.9,)})
+    monkeypatch.setitem(demo.STUDIES, "digits", lambda: demo.make_digits(n_train=60))
+    monkeypatch.setitem(demo.STUDIES, "diabetes", lambda: demo.make_diabetes(n_train=60))
+
+
+@pytest.mark.parametrize("missing", ["typer", "rich"])
+@pytest.mark.parametrize("arguments", [[], ["demo"], ["--version"]])
+def test_without_the_extra_one_sentence_says_what_to_install(run, monkeypatch, missing, arguments):
+    monkeypatch.setitem(sys.modules, missing, None)  # what makes `import` fail
+    code, out, err = run(*arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert 'pip install "skmtl[app]"' in err
+
+
+def test_another_missing_module_is_not_hidden(monkeypatch):
+    def broken():
+        raise ModuleNotFoundError("No module named 'numpy'", name="numpy")
+
+    monkeypatch.setattr(cli, "make_app", broken)
+    with pytest.raises(ModuleNotFoundError, match="numpy"):
+        cli.main()
+
+
+def test_the_library_needs_neither_typer_nor_rich():
+    code = "import sys; sys.modules.update(typer=None, rich=None); import skmtl, skmtl.cli, skmtl.demo"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_version(run, installed):
+    assert run("--version") == (0, f"skmtl {skmtl.__version__}\n", "")
+
+
+def test_module_runs_too(installed):
+    done = subprocess.run([sys.executable, "-m", "skmtl.cli", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"skmtl {skmtl.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["spase"], ["demo", "--into", "x"], ["methods", "extra"]])
+def test_what_is_not_known_ends_with_code_2(run, installed, arguments):
+    code, out, err = run(*arguments)
+    assert code == 2
+    assert out == ""
+    assert "Usage" in err
+
+
+@pytest.mark.parametrize("name", PENALTIES)
+def test_methods_lists_every_penalty(run, installed, name):
+    code, out, _ = run("methods")
+    assert code == 0
+    assert re.search(rf"^\s*{name}\s", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", PENALTIES)
+def test_markdown_rows_have_three_cells(run, installed, name):
+    _, out, _ = run("methods", "--markdown")
+    (row,) = [line for line in out.splitlines() if line.startswith(f"| `{name}` |")]
+    assert row.count("|") == 4
+    assert PENALTIES[name].reference in row
+    assert "operatorname" not in row
+
+
+def test_demo_prints_and_writes_nothing(run, small, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run("demo")
+    assert (code, err) == (0, "")
+    for word in ("digits", "diabetes", "held-out accuracy", "held-out R2", "independent", "progression", "Certificate"):
+        assert word in out
+    assert "\x1b" not in out  # no progress display where nobody looks
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_demo_writes_relations_when_asked(run, small, tmp_path):
+    folder = tmp_path / "new" / "folder"
+    code, _, _ = run("demo", "--out", folder)
+    assert code == 0
+    assert sorted(path.name for path in folder.iterdir()) == ["diabetes-relations.csv", "digits-relations.csv"]
+    table = pd.read_csv(folder / "diabetes-relations.csv")
+    assert list(table) == ["task_a", "task_b", "weight", "correlation"]
+    assert table["weight"].abs().is_monotonic_decreasing
+
+
+def test_demo_refuses_a_file_as_folder_before_it_works(run, installed, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "STUDIES", {"never": None})
+    (tmp_path / "taken").write_text("mine")
+    code, out, err = run("demo", "--out", tmp_path / "taken")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert (tmp_path / "taken").read_text() == "mine"
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "relations.csv"
+    path.write_text("old")
+
+    def full(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(cli.os, "replace", full)
+    with pytest.raises(OSError, match="disk full"):
+        cli.write_whole(path, "new")
+    assert [p.name for p in tmp_path.iterdir()] == ["relations.csv"]
+    assert path.read_text() == "old"
+
+
+def test_progress_moves_once_per_fit(small):
+    ticks = []
+    outcome = demo.run(demo.STUDIES["diabetes"](), tick=lambda: ticks.append(1))
+    assert len(ticks) == demo.count_fits()
+    assert list(outcome.scores) == ["sparse", "independent"]
+    assert list(outcome.scores.index) == [*demo.BLOOD.values(), "mean"]
+
+
+def test_the_sentence_never_promises_more_than_the_certificate(small):
+    model = demo.run(demo.STUDIES["diabetes"]()).models["sparse"]
+    promised = re.search(r"more than (\S+) of", demo.certificate_in_words(model))
+    assert promised is not None
+    assert float(promised[1]) >= model.solution_.gap

@@ -1,0 +1,59 @@
+"""README.md: its Python runs, its tables are what the commands print, its links lead somewhere.
+
+After a change to the table of penalties: python tests/test_readme.py
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from skmtl.cli import methods_markdown
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+METHODS = re.compile(r"(<!-- methods:[^\n]*-->\n).*?(<!-- end -->)", re.DOTALL)
+SCORES = re.compile(r"<!-- scores:.*?<!-- end -->", re.DOTALL)
+
+
+def with_methods(text):
+    return METHODS.sub(lambda found: f"{found[1]}{methods_markdown()}\n{found[2]}", text)
+
+
+def test_python_in_the_readme_runs(capsys):
+    snippets = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(snippets) >= 2
+    namespace = {}
+    for snippet in snippets:
+        exec(compile(snippet, str(README), "exec"), namespace)
+    assert "task_a" in capsys.readouterr().out
+
+
+def test_methods_are_those_of_the_table():
+    text = README.read_text(encoding="utf-8")
+    assert METHODS.search(text)
+    assert with_methods(text) == text, "refresh the table with: python tests/test_readme.py"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/decisions.md"])
+def test_links_lead_to_files(page):
+    for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text(encoding="utf-8")):
+        assert target.startswith("https://") or (ROOT / page).parent.joinpath(target).is_file(), target
+
+
+@pytest.mark.slow
+def test_scores_are_those_of_the_demo():
+    from skmtl import demo
+
+    block = SCORES.search(README.read_text(encoding="utf-8"))
+    assert block is not None
+    for name, make_study in demo.STUDIES.items():
+        row = re.search(rf"^\| {name}.*?\| ([\d.]+) \| ([\d.]+) \|$", block[0], re.MULTILINE)
+        assert row is not None, name
+        summary = demo.run(make_study()).scores.iloc[-1]
+        # Another BLAS may move a digit image or the last decimal.
+        assert summary[["sparse", "independent"]].tolist() == pytest.approx([float(v) for v in row.groups()], abs=0.003)
+
+
+if __name__ == "__main__":
+    README.write_text(with_methods(README.read_text(encoding="utf-8")), encoding="utf-8")
