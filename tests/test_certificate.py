@@ -40,7 +40,7 @@ def test_lower_bound_never_exceeds_the_objective(seed, n_tasks, log_alpha, log_e
     problem = Problem(random_ridge(rng, n_tasks, 10.0**log_alpha), Sparse(mu), 10.0**log_eps, common)
     # The bound of one structure against the objective of another, not optimal either.
     guess, other = random_structure(rng, n_tasks), random_structure(rng, n_tasks)
-    bound = problem.lower_bound(guess, problem.fit(guess))
+    bound = problem.prove_better(problem.prove(guess, problem.fit(guess))).lower_bound
     assert np.isfinite(bound)
     for A in (guess, other):
         value = problem.objective(A, problem.fit(A))

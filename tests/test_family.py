@@ -24,6 +24,8 @@ VARIANTS = [
     Laplacian(ridge=4.0, share=0.85),
 ]
 LEARNED = [penalty for penalty in VARIANTS if penalty.name not in ("fixed", "independent")]
+# Their lower bound is the inner minimum itself.
+EXACT = [penalty for penalty in LEARNED if penalty.name != "sparse"]
 
 
 def step_cost(penalty, A, S):
@@ -37,7 +39,7 @@ def inner_optimum(penalty, Q, eps):
     cost, constraints = CONIC[penalty.name](penalty, A, n_tasks)
     objective = eps * cp.matrix_frac(np.eye(n_tasks), A) + cost - cp.trace(A @ Q)
     problem = cp.Problem(cp.Minimize(objective), constraints)
-    problem.solve(solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+    problem.solve(solver="CLARABEL")
     return problem.value, A.value
 
 
@@ -72,10 +74,27 @@ def test_inner_lower_bound_is_the_conic_optimum(penalty, n_tasks, eps):
     for guess in guesses:
         assert penalty.lower_bound(Q, eps, guess) <= optimum + 1e-7 * size
     assert penalty.lower_bound(Q, eps, minimiser) >= optimum - 1e-6 * size
-    # Scaling the dual coefficients by s is scaling Q by s^2.
-    assert penalty.lower_bound(Q / 0.49, eps, minimiser, 0.7) == pytest.approx(
-        penalty.lower_bound(Q, eps, minimiser), abs=1e-9 * size
-    )
+
+
+@pytest.mark.parametrize("penalty", EXACT, ids=repr)
+@pytest.mark.parametrize("scale", [0.0, 0.7, 1.1])
+def test_scaling_the_dual_coefficients_is_scaling_their_products(penalty, scale, rng):
+    for n_tasks in (1, 2, 5):
+        Q, guess = random_psd(rng, n_tasks), random_psd(rng, n_tasks)
+        bound = penalty.lower_bound(scale**2 * Q, 0.1, guess)
+        assert penalty.lower_bound(Q, 0.1, guess, scale) == pytest.approx(bound, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("penalty", EXACT, ids=repr)
+def test_bound_does_not_need_a_good_guess(penalty, rng):
+    """These bounds are the inner minimum itself, whatever the guess."""
+    for eps in (1e-3, 1e-1, 10.0):
+        Q = random_psd(rng, 5)
+        bounds = [
+            penalty.lower_bound(Q, eps, guess)
+            for guess in (np.eye(5), 1e3 * random_psd(rng, 5), -np.eye(5), np.full((5, 5), np.nan))
+        ]
+        np.testing.assert_allclose(bounds, bounds[0], rtol=1e-8)
 
 
 @pytest.mark.parametrize("penalty", LEARNED, ids=repr)
@@ -190,34 +209,49 @@ def test_grids_are_valid_for_any_number_of_tasks(name):
                 clone(PENALTIES[name]()).set_params(**{parameter: value}).check(n_tasks)
 
 
-def alternate_over_features(Phi, Y, *, alpha, eps, rounds):
-    """The published alternation: ridge with metric D^-1, then D = (WW' + eps I)^{1/2} / tr."""
+def alternate_over_features(Phi, Y, *, alpha, eps):
+    """The published alternation: ridge with metric D^-1, then D = (WW' + eps I)^{1/2} / tr; eps falls in stages."""
     n, r = Phi.shape
     D = np.eye(r) / r
-    for _ in range(rounds):
-        # W = D Phi' (Phi D Phi' + n alpha I)^-1 Y minimises the loss + alpha tr(W' D^-1 W).
-        W = D @ Phi.T @ np.linalg.solve(Phi @ D @ Phi.T + n * alpha * np.eye(n), Y)
-        d, U = np.linalg.eigh(W @ W.T + eps * np.eye(r))
-        D = (U * np.sqrt(d)) @ U.T / np.sqrt(d).sum()
+    for level in np.geomspace(1.0, eps, 19):
+        for _ in range(10_000 if level == eps else 200):
+            # W = D Phi' (Phi D Phi' + n alpha I)^-1 Y minimises the loss + alpha tr(W' D^-1 W).
+            W = D @ Phi.T @ np.linalg.solve(Phi @ D @ Phi.T + n * alpha * np.eye(n), Y)
+            d, U = np.linalg.eigh(W @ W.T + level * np.eye(r))
+            before, D = D, (U * np.sqrt(d)) @ U.T / np.sqrt(d).sum()
+            if np.abs(D - before).max() <= 1e-11:
+                break
+    assert np.abs(D - before).max() <= 1e-11
     return W, D
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
-def test_features_are_the_published_alternation(kernel, rng):
-    X, Y = related_tasks(rng, 30, 4, n_features=6)
-    alpha, eps = 1e-2, 1e-10
-    if kernel == "linear":
-        Phi = X
-    else:
-        k, V = np.linalg.eigh(gram(X, kernel))
-        Phi = V * np.sqrt(k)
-    W, D = alternate_over_features(Phi, Y, alpha=alpha, eps=eps, rounds=2000)
+@pytest.mark.parametrize(("kernel", "n_features"), [("linear", 6), ("poly", 2)])
+def test_features_are_the_published_alternation(kernel, n_features, rng):
+    """Over the features themselves and, for a kernel, over the eigenbasis of its matrix."""
+    X, Y = related_tasks(rng, 30, 4, n_features=n_features, rank=3)
+    alpha, eps = 1e-3, 1e-9
+    K = gram(X, "linear") if kernel == "linear" else (X @ X.T + 1.0) ** 2
+    k, V = np.linalg.eigh(K)
+    keep = k > 1e-10 * k[-1]
+    Phi = X if kernel == "linear" else V[:, keep] * np.sqrt(k[keep])
+    W, D = alternate_over_features(Phi, Y, alpha=alpha, eps=eps)
     est = MultiTaskRegressor(
-        "features", kernel=kernel, alpha=alpha, eps=eps, fit_intercept=False, scale_targets=False, solver="anderson"
+        "features",
+        kernel=kernel,
+        degree=2,
+        gamma=1.0,
+        alpha=alpha,
+        eps=eps,
+        fit_intercept=False,
+        scale_targets=False,
+        solver="anderson",
+        tol=1e-8,
     ).fit(X, Y)
     np.testing.assert_allclose(est.predict(X), Phi @ W, atol=1e-5 * np.abs(Y).max())
     if kernel == "linear":
         np.testing.assert_allclose(Features().feature_structure(est.coef_.T, eps), D, atol=1e-4)
+        predicted = est.coef_.T
+        np.testing.assert_allclose(predicted, W, atol=1e-5 * np.abs(W).max())
 
 
 def test_feature_structure_is_the_matrix_square_root(rng):

@@ -16,7 +16,7 @@ and only there. For any dual coefficients C with :math:`Q = C'KC` and any s,
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -109,27 +109,22 @@ class Problem:
         """P(f, A) for a predictor solved with this A."""
         return fit.value + self.alpha * self.penalty.cost(A, self.eps)
 
-    def lower_bound(self, A: Array, fit: Fit, enough: float = np.inf) -> float:
-        """The best lower bound on P that the dual coefficients of ``fit``, scaled, prove with A as a guess.
+    def bound(self, A: Array, fit: Fit, scale: float = 1.0) -> float:
+        """The lower bound on P that the dual coefficients of ``fit``, scaled, prove with A as a guess."""
+        dual = fit.dual(scale)
+        if dual == -np.inf:
+            return dual
+        structure = self.penalty.lower_bound(fit.Q, self.eps, A, scale)
+        return dual + self.alpha * (structure - scale**2 * self.common * float(np.sum(fit.Q)))
 
-        The scale is searched only when the coefficients as they are prove less than ``enough``.
-        """
-        total = float(np.sum(fit.Q))
+    def prove(self, A: Array, fit: Fit) -> Proof:
+        """The certificate of A and its predictor, from the dual coefficients as they are."""
+        return Proof(A, fit, self.objective(A, fit), self.bound(A, fit))
 
-        def bound(scale: float) -> float:
-            dual = fit.dual(scale)
-            if dual == -np.inf:
-                return dual
-            structure = self.penalty.lower_bound(fit.Q, self.eps, A, scale)
-            return dual + self.alpha * (structure - scale**2 * self.common * total)
-
-        best = bound(1.0)
-        return best if best >= enough else _maximize_concave(bound, best)
-
-    def prove(self, A: Array, fit: Fit, tol: float) -> Proof:
-        """The certificate of A and its predictor, no tighter than ``tol`` asks for."""
-        value = self.objective(A, fit)
-        return Proof(A, fit, value, self.lower_bound(A, fit, enough=value - tol * abs(value)))
+    def prove_better(self, proof: Proof) -> Proof:
+        """The same with the scale of the dual coefficients searched for: dearer, and better away from the optimum."""
+        best = _maximize_concave(lambda scale: self.bound(proof.structure, proof.fit, scale), proof.lower_bound)
+        return replace(proof, lower_bound=best)
 
 
 def predictor_structure(A: Array, common: float) -> Array:

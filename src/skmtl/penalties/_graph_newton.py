@@ -11,7 +11,7 @@ import numpy as np
 from scipy import linalg
 
 from skmtl._linalg import Array, inverse_spd
-from skmtl.penalties._simplex import model_step
+from skmtl.penalties._simplex import Index, model_step
 
 # Above this share of free edges the preconditioner that inverts the whole space pays.
 DENSE_SHARE = 0.5
@@ -107,7 +107,7 @@ class _Point:
         half = self.P @ (D - np.diag(D.sum(axis=1))) @ self.R
         return -_squared_distances(half + half.T)
 
-    def dense_hessian(self, edges: Array) -> Array:
+    def dense_hessian(self, edges: Index) -> Array:
         """The Hessian of a few edges, of shape (n_edges, n_edges)."""
         t, s = (ends[edges] for ends in np.triu_indices(len(self.P), 1))
 

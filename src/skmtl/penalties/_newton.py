@@ -15,6 +15,7 @@ from skmtl.penalties.base import Certify, Smooth, SmoothPoint
 DENSE_SHARE = 0.8
 MAX_CG_STEPS = 200
 MAX_BACKTRACKS = 40
+NOTHING_LEFT = 1e-5
 
 
 def soft_threshold(M: Array, threshold: Array | float) -> Array:
@@ -50,7 +51,8 @@ def active_newton(
         # ``decrease`` is about twice what was left to gain. The certificate is dearer: ask when it may pass.
         if decrease <= 100.0 * tol * abs(value):
             gap = certify(A, point, value)
-            if gap <= tol:
+            # With nothing left to gain, more iterations cannot help a certificate that is not tight.
+            if gap <= tol or decrease <= NOTHING_LEFT * tol * abs(value):
                 return A, gap, iteration
         forcing = min(forcing, max(1e-3, np.sqrt(max(decrease, 0.0) / abs(value))))
     return A, certify(A, point, value), iteration
@@ -61,17 +63,17 @@ def _newton_direction(point: SmoothPoint, residual: Array, free: Array, forcing:
     precondition = _make_preconditioner(point.P, point.Q, free)
     D, R = np.zeros_like(residual), -residual
     Z = precondition(R)
-    direction, rz = Z, float(np.sum(R * Z))
+    direction, rz = Z, float(np.vdot(R, Z))
     enough = forcing**2 * rz
     for _ in range(MAX_CG_STEPS):
         if rz <= 0.0:
             break
         H = np.where(free, point.hessian(direction), 0.0)
-        step = rz / float(np.sum(direction * H))
+        step = rz / float(np.vdot(direction, H))
         D = D + step * direction
         R = R - step * H
         Z = precondition(R)
-        rz, previous = float(np.sum(R * Z)), rz
+        rz, previous = float(np.vdot(R, Z)), rz
         if rz <= enough:
             break
         direction = Z + (rz / previous) * direction

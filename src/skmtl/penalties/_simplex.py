@@ -4,9 +4,13 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 
 from skmtl._linalg import Array
+
+Mask = NDArray[np.bool_]
+Index = NDArray[np.intp]
 
 # Up to this many edges the model's Hessian is factorised, above it conjugate gradients are faster.
 DIRECT_EDGES = 800
@@ -22,7 +26,7 @@ class Model(Protocol):
     def hessian(self, d: Array) -> Array:
         """Product of the Hessian with a change of the edges."""
 
-    def dense_hessian(self, edges: Array) -> Array:
+    def dense_hessian(self, edges: Index) -> Array:
         """The Hessian of the edges with these indices."""
 
     def preconditioner(self, share: float) -> Callable[[Array], Array]:
@@ -59,7 +63,7 @@ def model_step(model: Model, w: Array, forcing: float) -> Array:
     return x * (total / float(x.sum())) - w
 
 
-def _stay_inside(model: Model, x: Array, d: Array, gradient: Array, outside: Array) -> tuple[Array, Array]:
+def _stay_inside(model: Model, x: Array, d: Array, gradient: Array, outside: Mask) -> tuple[Array, Mask]:
     """A step along d that stays in the simplex, and the edges that it removes."""
     total = float(x.sum())
     for step in (1.0, 0.5, 0.2, 0.05):
@@ -73,7 +77,7 @@ def _stay_inside(model: Model, x: Array, d: Array, gradient: Array, outside: Arr
     return step * d, ratio <= step
 
 
-def _solve(model: Model, free: Array, gradient: Array, forcing: float) -> Array:
+def _solve(model: Model, free: Mask, gradient: Array, forcing: float) -> Array:
     """The least of gradient'd + d'Hd/2 over changes d of the free edges with sum zero."""
     n_free = int(free.sum())
     if n_free <= DIRECT_EDGES:
@@ -81,7 +85,7 @@ def _solve(model: Model, free: Array, gradient: Array, forcing: float) -> Array:
     return _solve_by_cg(model, free, gradient, forcing)
 
 
-def _solve_directly(model: Model, edges: Array, gradient: Array) -> Array:
+def _solve_directly(model: Model, edges: Index, gradient: Array) -> Array:
     H, d = model.dense_hessian(edges), np.zeros_like(gradient)
     diagonal = np.diag(H).copy()
     # A ridge of the size of rounding keeps the factor alive where edges are nearly redundant.
@@ -96,14 +100,14 @@ def _solve_directly(model: Model, edges: Array, gradient: Array) -> Array:
     return d
 
 
-def _solve_by_cg(model: Model, free: Array, gradient: Array, forcing: float) -> Array:
+def _solve_by_cg(model: Model, free: Mask, gradient: Array, forcing: float) -> Array:
     inverse = model.preconditioner(float(free.mean()))
     one = np.where(free, inverse(free.astype(float)), 0.0)
-    share = one / one.sum()
+    share: Array = one / one.sum()
 
     def precondition(r: Array) -> Array:
-        z = np.where(free, inverse(r), 0.0)
-        return z - share * z.sum()
+        z: Array = np.where(free, inverse(r), 0.0)
+        return z - share * float(z.sum())
 
     d, r = np.zeros_like(gradient), np.where(free, float(gradient[free].mean()) - gradient, 0.0)
     z = precondition(r)

@@ -110,7 +110,8 @@ class Cluster(StructurePenalty):
         # The sum is piecewise linear in x, with a knot wherever a value meets a bound.
         knots = np.sort(np.concatenate([low / root, high / root]))
         sums = np.clip(knots[:, None] * root, low, high).sum(axis=1)
-        return np.clip(np.interp(trace, sums, knots) * root, low, high)
+        shares: Array = np.clip(float(np.interp(trace, sums, knots)) * root, low, high)
+        return shares
 
     def _multiplier(self, q: Array, eps: float, n_tasks: int) -> float:
         """The nu at which the eigenvalues _clipped(nu, ...) have the right sum."""

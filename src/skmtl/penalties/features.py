@@ -44,4 +44,4 @@ class Features(Trace):
         # sqrt(w^2 + eps) - sqrt(eps), without cancellation; features that no task uses have sqrt(eps) alone.
         above = w * w / (np.sqrt(w * w + eps) + floor)
         D = symmetric_part((U * above) @ U.T) + floor * np.eye(len(W))
-        return D / np.trace(D)
+        return D / float(np.trace(D))

@@ -53,4 +53,5 @@ class Frobenius(StructurePenalty):
 
     def _root(self, s: Array) -> Array:
         """(s / 2w)^{1/3}; eigenvalues lost in rounding count as rounding."""
-        return np.cbrt(np.maximum(s, np.finfo(float).eps * s.max()) / (2.0 * self.weight))
+        root: Array = np.cbrt(np.maximum(s, np.finfo(float).eps * s.max()) / (2.0 * self.weight))
+        return root

@@ -43,5 +43,5 @@ class Trace(StructurePenalty):
 
 def _unit_trace_root(s: Array) -> Array:
     """sqrt(s) / sum sqrt(s); eigenvalues lost in rounding count as rounding."""
-    root = np.sqrt(np.maximum(s, np.finfo(float).eps * s.max()))
-    return root / root.sum()
+    root: Array = np.sqrt(np.maximum(s, np.finfo(float).eps * s.max()))
+    return root / float(root.sum())

@@ -14,6 +14,9 @@ from skmtl._linalg import Array, eigh
 from skmtl.features import FeatureMap
 
 
+BLOCK = 256
+
+
 class Design(Protocol):
     """What the solvers and estimators need of the training rows."""
 
@@ -36,7 +39,10 @@ def make_design(feature_map: FeatureMap, X: Array, weight: Array, *, intercept: 
     """The design of rows X with positive or zero weights of shape (n,)."""
     Z = feature_map.transform(X)
     if feature_map.on_rows:
-        return KernelDesign(Z if feature_map.fresh else Z.copy(), weight, intercept=intercept)
+        if not feature_map.fresh:
+            _check_square_and_symmetric(Z)
+            Z = Z.copy()
+        return KernelDesign(Z, weight, intercept=intercept)
     return PrimalDesign(Z, weight, intercept=intercept)
 
 
@@ -44,8 +50,9 @@ class KernelDesign:
     """The design of an exact kernel, from its matrix K on the training rows, which is overwritten."""
 
     def __init__(self, K: Array, weight: Array, *, intercept: bool) -> None:
-        _check_kernel_matrix(K)
         n = len(K)
+        if not np.all(np.isfinite(K)):
+            raise ValueError("the kernel has NaN or infinite values here; scale the features or change its parameters.")
         self._root = np.sqrt(weight)
         if not np.all(weight == 1.0):
             K *= self._root[:, None]
@@ -54,8 +61,9 @@ class KernelDesign:
         K = K.T
         size = float(np.abs(np.diag(K)).max())
         self.center = np.zeros(n)
+        self._constant = None
         if intercept:
-            e = self._root / np.linalg.norm(self._root)
+            self._constant = e = self._root / np.linalg.norm(self._root)
             Ke = K @ e
             eKe = float(e @ Ke)
             # The weighted mean of the rows of the kernel as it came.
@@ -81,7 +89,11 @@ class KernelDesign:
         return root[:, None] * self._vectors * np.sqrt(self.values)
 
     def lift(self, W: Array) -> Array:
-        return self._root[:, None] * (self._vectors @ (W / np.sqrt(self.values)[:, None]))
+        C = self._vectors @ (W / np.sqrt(self.values)[:, None])
+        if self._constant is not None:
+            # Eigenvectors of tiny values may lean towards the constant, where the kernel as it came is large.
+            C -= np.outer(self._constant, self._constant @ C)
+        return self._root[:, None] * C
 
 
 class PrimalDesign:
@@ -117,18 +129,18 @@ def not_psd(lowest: float) -> ValueError:
     )
 
 
-def _check_kernel_matrix(K: Array) -> None:
-    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+def _check_square_and_symmetric(K: Array) -> None:
+    """For a kernel matrix that the user computed."""
+    if K.shape[0] != K.shape[1]:
         raise ValueError(f"the kernel matrix of the training rows has shape {K.shape}; it must be square.")
-    if not np.all(np.isfinite(K)):
-        raise ValueError(
-            "the kernel has NaN or infinite values on these rows; scale the features or change its parameters."
-        )
-    asymmetry = float(np.abs(K - K.T).max())
+    asymmetry = max(
+        # In blocks, so that a matrix and its transpose are read along the same cache lines.
+        float(np.abs(K[i : i + BLOCK, j : j + BLOCK] - K[j : j + BLOCK, i : i + BLOCK].T).max())
+        for i in range(0, len(K), BLOCK)
+        for j in range(0, i + 1, BLOCK)
+    )
     if asymmetry > 1e-8 * float(np.abs(K).max()):
-        raise ValueError(
-            f"the kernel matrix is not symmetric: entries differ from their mirror by up to {asymmetry:.3g}."
-        )
+        raise ValueError(f"the kernel matrix is not symmetric: entries differ from their mirror by up to {asymmetry:.3g}.")
 
 
 def _check_constant_direction(values: Array, cross: Array, eKe: float, tolerance: float) -> None:

@@ -49,7 +49,7 @@ def solve_jointly(
             nonlocal proof
             if not last:
                 return 0.0
-            proof = problem.prove(A, point.fit, tol)
+            proof = problem.prove(A, point.fit)
             report(proof)
             return proof.gap
 
@@ -62,7 +62,10 @@ def solve_jointly(
         if gap <= tol:
             return proof, n_iter
     diagonal, size = _diagonal_start(problem)
-    _, _, further = descend(stage, diagonal, problem.eps, GENTLE_RIDGE * size)
+    _, gap, further = descend(stage, diagonal, problem.eps, GENTLE_RIDGE * size)
+    if gap > tol:
+        proof = problem.prove_better(proof)
+        report(proof)
     return proof, n_iter + further
 
 
