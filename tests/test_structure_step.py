@@ -68,7 +68,7 @@ def test_edges_appear_exactly_at_the_threshold(mu, n_tasks, rng):
     correlation += np.triu(noise, 1) + np.triu(noise, 1).T
     for side, edges in ((1 - 1e-6, 0), (1 + 1e-6, 2)):
         correlation[0, 1] = correlation[1, 0] = -side * (1 - mu)
-        A, gap = minimize_structure(correlation * np.outer(norms, norms), Sparse(mu), tol=1e-12)
+        A, _ = minimize_structure(correlation * np.outer(norms, norms), Sparse(mu), tol=1e-12)
         off_diagonal = A - np.diag(np.diag(A))
         assert np.count_nonzero(off_diagonal) == edges
         if edges:

@@ -10,6 +10,7 @@ from scipy import linalg
 from threadpoolctl import ThreadpoolController
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 
 def symmetric_part(M: Array) -> Array:
@@ -25,7 +26,7 @@ def eigh(M: Array, *, overwrite: bool = False) -> tuple[Array, Array]:
 
 def eigvalsh(M: Array) -> Array:
     """Eigenvalues of a symmetric matrix, ascending."""
-    return np.linalg.eigvalsh(M)
+    return np.asarray(np.linalg.eigvalsh(M), dtype=np.float64)
 
 
 def spectral_map(M: Array, function: Callable[[Array], Array]) -> Array:

@@ -17,7 +17,7 @@ NO_TARGET = "this estimator requires y to be passed, but the target y is None."
 
 def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
     """A finite number above zero, or not below it."""
-    number = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(value)
+    number = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
     if not number or value < 0 or (value == 0 and not zero):
         raise ValueError(f"{name}={value!r} must be a number {'>= 0' if zero else '> 0'}.")
     return float(value)
@@ -33,9 +33,7 @@ def check_count(name: str, value: Any) -> int:
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
     """X as a finite float array of shape (n, d)."""
     least = 2 if reset else 1
-    X = validate_data(
-        estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=least
-    )
+    X = validate_data(estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=least)
     bad = ~np.isfinite(X)
     if bad.any():
         column = int(np.flatnonzero(bad.any(axis=0))[0])
@@ -90,7 +88,8 @@ def check_weight(weight: Any, X: Array, n_tasks: int | None = None) -> Array:
     if weight is not None and n_tasks is not None and np.asarray(weight).ndim == 2:
         weight = check_array(weight, dtype=np.float64, input_name="sample_weight")
         if weight.shape != (len(X), n_tasks):
-            raise ValueError(f"sample_weight has shape {weight.shape}; it must be ({len(X)},) or ({len(X)}, {n_tasks}).")
+            expected = f"({len(X)},) or ({len(X)}, {n_tasks})"
+            raise ValueError(f"sample_weight has shape {weight.shape}; it must be {expected}.")
     else:
         weight = np.asarray(_check_sample_weight(weight, X, dtype=np.float64))
     if weight.min() < 0.0:

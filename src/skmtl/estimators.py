@@ -90,7 +90,8 @@ class _MultiTaskEstimator(BaseEstimator):
         weight = check_weight(sample_weight, X, Y.shape[1])
         missing = np.isnan(Y)
         for t in np.flatnonzero(missing.all(axis=0)):
-            raise ValueError(f"task {self.task_names_[t]!r} has no label at all (NaN everywhere); leave it out of y.")
+            name = self.task_names_.tolist()[t]
+            raise ValueError(f"task {name!r} has no label at all (NaN everywhere); leave it out of y.")
         unlabelled = missing.all(axis=1)
         if unlabelled.any():
             warnings.warn(f"{int(unlabelled.sum())} rows have no label and are left out.", UserWarning, stacklevel=3)
@@ -489,7 +490,7 @@ class MultiTaskClassifier(ClassifierMixin, _MultiTaskEstimator):
             return float(accuracy_score(y, prediction, sample_weight=sample_weight))
         Y, _ = check_targets(y, len(prediction))
         right = np.all((prediction == Y) | np.isnan(Y), axis=1)
-        return float(np.average(right, weights=sample_weight))
+        return float(np.average(right, weights=check_weight(sample_weight, prediction)))
 
 
 def _one_column(Y: Array) -> Array:

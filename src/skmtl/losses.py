@@ -76,7 +76,7 @@ class Square(Loss):
 class Huber(Loss):
     r"""The squared error near zero, the absolute error far from it.
 
-    .. math:: V(y, f) = r^2 / 2 \text{ if } |r| \le \delta, \quad \delta |r| - \delta^2 / 2 \text{ else}, \quad r = y - f
+    .. math:: V(y, f) = r^2 / 2 \text{ if } |r| \le \delta, \; \delta |r| - \delta^2 / 2 \text{ else}, \; r = y - f
 
     Parameters
     ----------
@@ -97,7 +97,8 @@ class Huber(Loss):
 
     def value(self, Y: Array, F: Array, weight: Array) -> float:
         size = np.abs(Y - F)
-        return float(np.sum(weight * np.where(size <= self.delta, 0.5 * size**2, self.delta * (size - 0.5 * self.delta))))
+        linear = self.delta * (size - 0.5 * self.delta)
+        return float(np.sum(weight * np.where(size <= self.delta, 0.5 * size**2, linear)))
 
     def gradient(self, Y: Array, F: Array, weight: Array) -> Array:
         return weight * np.clip(F - Y, -self.delta, self.delta)
@@ -211,8 +212,9 @@ class SmoothedHinge(Hinge):
         return -weight * Y * self._p(Y, F)
 
     def curvature(self, Y: Array, F: Array, weight: Array) -> Array:
-        p = self._p(Y, F)
-        return weight * ((p > 0.0) & (p < 1.0)) / self.width
+        # On the straight part too: the parabola through the same point with the same slope, which lies above the loss.
+        # Without it, labels just left of the corner would not be seen coming.
+        return weight * (Y * F < 1.0) / np.maximum(1.0 - Y * F, self.width)
 
     def conjugate(self, Y: Array, U: Array, weight: Array) -> float:
         p = _dual_probability(Y, U, weight)
@@ -230,7 +232,7 @@ def check_loss(loss: str | Loss, *, purpose: str) -> Loss:
         if loss not in LOSSES:
             raise ValueError(f"loss={loss!r} is not known; choose one of {', '.join(possible)}, or pass a Loss.")
         loss = LOSSES[loss]()
-    if not hasattr(loss, "conjugate"):
+    if not hasattr(loss, "curvature"):
         raise TypeError(f"loss={loss!r} is neither a name nor a Loss.")
     if not getattr(loss, f"for_{purpose}"):
         raise ValueError(f"loss={loss.name!r} is not for {purpose}; choose one of {', '.join(possible)}.")

@@ -25,7 +25,6 @@ from scipy.optimize import minimize_scalar
 from skmtl._linalg import Array
 from skmtl.penalties.base import StructurePenalty
 
-
 # Candidates for one minus the scale of the dual coefficients.
 SHORTFALLS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
@@ -58,13 +57,30 @@ class Fit(Protocol):
 class Supervised(Protocol):
     """The supervised step: the best f for a given structure."""
 
-    alpha: float
+    @property
+    def alpha(self) -> float: ...
 
     @property
     def n_tasks(self) -> int: ...
 
     def solve(self, A: Array, *, tol: float = 0.0) -> Fit:
         """Minimise (1/n) sum w V + alpha ||f||_A^2 over f, and over the intercept where there is one."""
+
+
+class EliminatedFit(Fit, Protocol):
+    """A fit that knows how its value curves with the structure: what the joint solver needs."""
+
+    def hessian(self, D: Array) -> Array:
+        """Second derivative of ``value`` / alpha in the direction D of the structure."""
+
+
+class Eliminable(Supervised, Protocol):
+    """A supervised step in closed form: what the joint solver needs."""
+
+    def solve(self, A: Array, *, tol: float = 0.0) -> EliminatedFit: ...
+
+    def diagonal_energy(self, a: Array) -> Array:
+        """Squared norms of the tasks' predictors for the structure diag(a), of shape (T,)."""
 
 
 @dataclass(frozen=True)

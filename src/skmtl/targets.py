@@ -55,7 +55,7 @@ class Labels(Protocol):
     def maxima(self, U: Array) -> Array:
         """The largest entry of each task among those with a label, of shape (T,)."""
 
-    def spread(self, v: Array) -> Array:
+    def spread(self, v: NDArray[Any]) -> NDArray[Any]:
         """A value per task, of shape (T,), as something to combine with entries."""
 
 
@@ -99,7 +99,7 @@ class Table:
     def maxima(self, U: Array) -> Array:
         return np.max(U, axis=0, where=self.weight > 0.0, initial=-np.inf)
 
-    def spread(self, v: Array) -> Array:
+    def spread(self, v: NDArray[Any]) -> NDArray[Any]:
         return v[None, :]
 
 
@@ -179,7 +179,7 @@ class Grouped:
     def maxima(self, U: Array) -> Array:
         return np.maximum.reduceat(np.where(self.weight > 0.0, U, -np.inf), self._starts)
 
-    def spread(self, v: Array) -> Array:
+    def spread(self, v: NDArray[Any]) -> NDArray[Any]:
         return np.repeat(v, self._counts)
 
 

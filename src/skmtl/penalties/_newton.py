@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import linalg
 
-from skmtl._linalg import Array, symmetric_part
+from skmtl._linalg import Array, Mask, symmetric_part
 from skmtl.penalties.base import Certify, Smooth, SmoothPoint
 
 # Above this share of free entries the preconditioner that inverts the whole space pays.
@@ -58,7 +58,7 @@ def active_newton(
     return A, certify(A, point, value), iteration
 
 
-def _newton_direction(point: SmoothPoint, residual: Array, free: Array, forcing: float) -> tuple[Array, float]:
+def _newton_direction(point: SmoothPoint, residual: Array, free: Mask, forcing: float) -> tuple[Array, float]:
     """Conjugate gradients for Hessian D = -residual on the free entries; D and -<D, residual>."""
     precondition = _make_preconditioner(point.P, point.Q, free)
     D, R = np.zeros_like(residual), -residual
@@ -80,7 +80,7 @@ def _newton_direction(point: SmoothPoint, residual: Array, free: Array, forcing:
     return D, -float(np.sum(D * residual))
 
 
-def _make_preconditioner(P: Array, Q: Array, free: Array) -> Callable[[Array], Array]:
+def _make_preconditioner(P: Array, Q: Array, free: Mask) -> Callable[[Array], Array]:
     """Approximate inverse of D -> P D Q + Q D P on the free entries."""
     if free.mean() > DENSE_SHARE:
         # With X'PX = I and X'QX = diag(q) the inverse over all entries is one division.

@@ -66,7 +66,7 @@ def model_step(model: Model, w: Array, forcing: float) -> Array:
 def _stay_inside(model: Model, x: Array, d: Array, gradient: Array, outside: Mask) -> tuple[Array, Mask]:
     """A step along d that stays in the simplex, and the edges that it removes."""
     total = float(x.sum())
-    for step in (1.0, 0.5, 0.2, 0.05):
+    for step in (1.0, 0.5, 0.2, 0.05, 0.01, 0.002):
         y = np.maximum(x + step * d, 0.0)
         e = y * (total / float(y.sum())) - x
         if float(e @ gradient) + 0.5 * float(e @ model.hessian(e)) < 0.0:

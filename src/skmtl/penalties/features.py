@@ -43,5 +43,6 @@ class Features(Trace):
         floor = np.sqrt(eps)
         # sqrt(w^2 + eps) - sqrt(eps), without cancellation; features that no task uses have sqrt(eps) alone.
         above = w * w / (np.sqrt(w * w + eps) + floor)
-        D = symmetric_part((U * above) @ U.T) + floor * np.eye(len(W))
-        return D / float(np.trace(D))
+        D: Array = symmetric_part((U * above) @ U.T) + floor * np.eye(len(W))
+        D /= float(np.trace(D))
+        return D

@@ -7,7 +7,7 @@ import numpy as np
 
 from skmtl._linalg import Array, single_threaded
 from skmtl.losses import Loss
-from skmtl.objective import Problem, Supervised
+from skmtl.objective import Problem, Proof, Supervised
 from skmtl.solvers.alternation import alternate
 from skmtl.solvers.design import Design
 from skmtl.solvers.joint import solve_jointly
@@ -19,7 +19,7 @@ from skmtl.targets import Labels
 # eps="auto" is this share of the mean squared norm of the independent tasks' predictors.
 AUTO_EPS, AUTO_EPS_TOL = 1e-2, 1e-3
 
-SOLVERS = {
+SOLVERS: dict[str, Callable[..., tuple[Proof, int]]] = {
     "newton": solve_jointly,
     "anderson": partial(alternate, accelerate=True),
     "alternating": partial(alternate, accelerate=False),

@@ -13,6 +13,7 @@ MEMORY = 6
 NEAR_THE_END = 2.0
 CHECK_EVERY = 10
 FIRST_STEP_TOL = 1e-3
+TINY = float(np.finfo(float).tiny)
 
 
 def alternate(
@@ -26,18 +27,20 @@ def alternate(
 ) -> tuple[Proof, int]:
     """Alternate the two steps until the relative gap is at most ``tol``; returns the proof and the rounds."""
     propose = _Anderson() if accelerate else _plain
-    A = problem.penalty.minimize(np.eye(problem.n_tasks)).structure if start is None else start
+    identity = np.eye(problem.n_tasks)
+    A = problem.penalty.minimize(identity).structure if start is None else start
     # Steps more exact than the round that they are part of are wasted.
     step_tol = max(FIRST_STEP_TOL, 0.1 * tol)
     fit = problem.fit(A, tol=step_tol)
     value, gain, n_iter = problem.objective(A, fit), np.inf, 0
     for n_iter in range(1, max_iter + 1):
-        if gain <= NEAR_THE_END * tol * abs(value) or n_iter % CHECK_EVERY == 0:
-            proof = _prove(problem, A, fit, tol)
-            report(proof)
+        near = gain <= NEAR_THE_END * tol * abs(value) or n_iter % CHECK_EVERY == 0
+        if near and _prove(problem, A, fit, tol, report).gap <= tol:
+            proof = _finish(problem, A, fit, tol, report)
             if proof.gap <= tol:
-                break
-        S = fit.energy(A) + problem.eps * np.eye(problem.n_tasks)
+                return proof, n_iter
+            A, fit, value = proof.structure, proof.fit, proof.objective
+        S = fit.energy(A) + problem.eps * identity
         step = problem.penalty.minimize(S, start=A, tol=step_tol).structure
         for candidate in propose(A, step):
             fit = problem.fit(candidate, tol=step_tol)
@@ -45,19 +48,24 @@ def alternate(
             if candidate_value < value:
                 break
         A, value, gain = candidate, candidate_value, value - candidate_value
-        step_tol = max(0.1 * tol, min(step_tol, 0.01 * gain / abs(value)))
-    # A mixture of structures has no exact zeros: end on a structure step.
+        step_tol = max(0.1 * tol, min(step_tol, 0.01 * gain / max(abs(value), TINY)))
+    return _finish(problem, A, fit, tol, report), n_iter
+
+
+def _finish(problem: Problem, A: Array, fit: Fit, tol: float, report: Callable[[Proof], None]) -> Proof:
+    """One more structure step, because a mixture of structures has no exact zeros."""
     S = fit.energy(A) + problem.eps * np.eye(problem.n_tasks)
     A = problem.penalty.minimize(S, start=A, tol=0.1 * tol).structure
-    proof = _prove(problem, A, problem.fit(A, tol=0.1 * tol), tol)
-    report(proof)
-    return proof, n_iter
+    return _prove(problem, A, problem.fit(A, tol=0.1 * tol), tol, report)
 
 
-def _prove(problem: Problem, A: Array, fit: Fit, tol: float) -> Proof:
-    """A certificate, searched for where the plain one does not reach ``tol``."""
+def _prove(problem: Problem, A: Array, fit: Fit, tol: float, report: Callable[[Proof], None]) -> Proof:
+    """A certificate, searched for where the plain one does not reach ``tol``, and reported."""
     proof = problem.prove(A, fit)
-    return proof if proof.gap <= tol else problem.prove_better(proof)
+    if proof.gap > tol:
+        proof = problem.prove_better(proof)
+    report(proof)
+    return proof
 
 
 def _plain(A: Array, step: Array) -> list[Array]:

@@ -13,7 +13,6 @@ from scipy import linalg
 from skmtl._linalg import Array, eigh
 from skmtl.features import FeatureMap
 
-
 BLOCK = 256
 
 
@@ -140,7 +139,7 @@ def _check_square_and_symmetric(K: Array) -> None:
         for j in range(0, i + 1, BLOCK)
     )
     if asymmetry > 1e-8 * float(np.abs(K).max()):
-        raise ValueError(f"the kernel matrix is not symmetric: entries differ from their mirror by up to {asymmetry:.3g}.")
+        raise ValueError(f"the kernel matrix is not symmetric: mirrored entries differ by up to {asymmetry:.3g}.")
 
 
 def _check_constant_direction(values: Array, cross: Array, eKe: float, tolerance: float) -> None:

@@ -1,12 +1,13 @@
 """Newton on the structure with f eliminated: the whole problem at once, for square loss and complete labels."""
 
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 
 from skmtl._continuation import GENTLE_RIDGE, STAGE_TOL, descend
 from skmtl._linalg import Array, inverse_spd
-from skmtl.objective import Problem, Proof
+from skmtl.objective import Eliminable, EliminatedFit, Problem, Proof
 from skmtl.penalties.base import SmoothPoint
 
 WARM_ITERATIONS = 25
@@ -21,7 +22,7 @@ class _Eliminated:
     """
 
     def __init__(self, problem: Problem, A: Array, P: Array, eps: float) -> None:
-        self.fit = problem.fit(A)
+        self.fit = cast(EliminatedFit, problem.fit(A))
         self.P, self._PP, self._eps = P, P @ P, eps
         self.value = self.fit.value / problem.alpha + eps * float(np.trace(P))
         self.gradient = -self.fit.Q - eps * self._PP
@@ -38,7 +39,7 @@ def solve_jointly(
     problem: Problem, *, start: Array | None, tol: float, max_iter: int, report: Callable[[Proof], None]
 ) -> tuple[Proof, int]:
     """Minimise the objective over A by active-set Newton; returns the proof and the iterations."""
-    proof = None
+    proof: Proof | None = None
 
     def stage(A: Array, eps: float, last: bool, budget: int = max_iter) -> tuple[Array, float, int]:
         def smooth(A: Array) -> _Eliminated | None:
@@ -49,7 +50,7 @@ def solve_jointly(
             nonlocal proof
             if not last:
                 return 0.0
-            proof = problem.prove(A, point.fit)
+            proof = problem.prove(A, cast(_Eliminated, point).fit)
             report(proof)
             return proof.gap
 
@@ -59,10 +60,11 @@ def solve_jointly(
     n_iter = 0
     if start is not None:
         _, gap, n_iter = stage(start, problem.eps, True, min(WARM_ITERATIONS, max_iter))
-        if gap <= tol:
+        if gap <= tol and proof is not None:
             return proof, n_iter
     diagonal, size = _diagonal_start(problem)
     _, gap, further = descend(stage, diagonal, problem.eps, GENTLE_RIDGE * size)
+    assert proof is not None  # the last stage certifies
     if gap > tol:
         proof = problem.prove_better(proof)
         report(proof)
@@ -73,6 +75,6 @@ def _diagonal_start(problem: Problem) -> tuple[Array, float]:
     """Where the alternation among diagonal structures leads, and the largest mean of diag(B'KB) on the way."""
     a, size = np.ones(problem.n_tasks), 0.0
     for _ in range(DIAGONAL_ROUNDS):
-        energy = problem.supervised.diagonal_energy(a)
+        energy = cast(Eliminable, problem.supervised).diagonal_energy(a)
         a, size = np.sqrt(energy + problem.eps), max(size, float(np.mean(energy)))
     return np.diag(a), size

@@ -15,8 +15,8 @@ MAX_CG_STEPS = 500
 MAX_BACKTRACKS = 30
 # A loss without curvature is rounded over widths that shrink by this factor, down to a smallest one.
 NARROWER, NARROWEST, STAGE_GAP = 0.2, 1e-10, 1e-4
-# Gaps below this drown in rounding.
-SMALLEST_GAP, ROUNDING = 1e-14, 1e-16
+# Conjugate gradients can reach gaps that rounding hides from the values themselves.
+SMALLEST_GAP, ROUNDING = 1e-18, 1e-16
 # An entry without curvature counts as if it had this much, so that intercepts always have a direction.
 LEAST_CURVATURE = 1e-6
 # How much a Newton step on a curved loss must reduce the squared residual.

@@ -1,0 +1,302 @@
+"""Missing labels, weights, long format, balance: one problem, however it is written down."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from problems import gram, related_tasks
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from skmtl import MultiTaskClassifier, MultiTaskRegressor
+from skmtl.penalties import PENALTIES, Fixed, Sparse
+
+TIGHT = 1e-8
+
+
+def with_gaps(rng, Y, share=0.4):
+    """Y with NaN at random, at least two labels per task and one per row."""
+    Y = Y.copy()
+    gaps = rng.random(Y.shape) < share
+    gaps[np.arange(len(Y)), rng.integers(0, Y.shape[1], len(Y))] = False
+    gaps[:2] = False
+    Y[gaps] = np.nan
+    return Y
+
+
+def melt(X, Y):
+    rows, tasks = np.nonzero(~np.isnan(Y))
+    return X[rows], Y[rows, tasks], np.array([f"y{t}" for t in range(Y.shape[1])])[tasks]
+
+
+@pytest.mark.parametrize("structure", [np.eye(3), np.array([[2, 1, 0], [1, 2, -1], [0, -1, 1.5]])])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_gaps_are_the_dense_system_on_observed_entries(structure, intercept, rng):
+    X, Y = related_tasks(rng, 30, 3)
+    Y = with_gaps(rng, Y)
+    alpha, K = 1e-2, gram(X, "rbf")
+    rows, tasks = np.nonzero(~np.isnan(Y))
+    n = len(rows) / 3
+    # Stationarity in the observed coefficients c and the intercepts b of each task.
+    system = K[np.ix_(rows, rows)] * structure[np.ix_(tasks, tasks)] + n * alpha * np.eye(len(rows))
+    y = Y[rows, tasks]
+    if intercept:
+        one = (tasks[:, None] == np.arange(3)).astype(float)
+        full = np.block([[system, one], [one.T, np.zeros((3, 3))]])
+        solution = np.linalg.solve(full, np.r_[y, np.zeros(3)])
+        c, b = solution[:-3], solution[-3:]
+    else:
+        c, b = np.linalg.solve(system, y), np.zeros(3)
+    expected = K[:, rows] @ (c[:, None] * structure[tasks]) + b
+    est = MultiTaskRegressor(
+        Fixed(structure), kernel="rbf", alpha=alpha, fit_intercept=intercept, scale_targets=False, tol=TIGHT
+    ).fit(X, Y)
+    np.testing.assert_allclose(est.predict(X), expected, atol=1e-8)
+    assert est.solution_.gap <= TIGHT
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("name", PENALTIES)
+def test_melting_changes_nothing(name, kernel, rng):
+    X, Y = related_tasks(rng, 30, 4)
+    Y = with_gaps(rng, Y)
+    settings = {"kernel": kernel, "alpha": 1e-2, "common": 0.5}
+    wide = MultiTaskRegressor(name, **settings).fit(X, Y)
+    rows, y, tasks = melt(X, Y)
+    long = MultiTaskRegressor(name, **settings).fit(rows, y, tasks=tasks)
+    assert long.eps_ == pytest.approx(wide.eps_, rel=1e-8)
+    assert long.solution_.objective == pytest.approx(wide.solution_.objective, rel=1e-8)
+    np.testing.assert_allclose(long.structure_, wide.structure_, atol=1e-7 * np.abs(wide.structure_).max())
+    np.testing.assert_allclose(long.predict(X), wide.predict(X), atol=1e-8)
+    np.testing.assert_allclose(
+        long.predict(rows, tasks=tasks), melt(X, np.where(np.isnan(Y), np.nan, wide.predict(X)))[1], atol=1e-8
+    )
+
+
+def test_complete_tables_agree_with_the_closed_form(rng):
+    """A table without gaps in long format takes another road to the same fit."""
+    X, Y = related_tasks(rng, 25, 3)
+    closed = MultiTaskRegressor(kernel="rbf", tol=1e-9).fit(X, Y)
+    rows, y, tasks = melt(X, Y)
+    newton = MultiTaskRegressor(kernel="rbf", tol=1e-9).fit(rows, y, tasks=tasks)
+    assert newton.solution_.objective == pytest.approx(closed.solution_.objective, rel=1e-8)
+    np.testing.assert_allclose(newton.predict(X), closed.predict(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", ["square", "huber"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_doubling_rows_is_doubling_weights(kernel, loss, rng):
+    X, Y = related_tasks(rng, 25, 3)
+    Y = with_gaps(rng, Y)
+    weight = rng.integers(1, 4, 25)
+    settings = {"kernel": kernel, "loss": loss, "alpha": 1e-2}
+    weighted = MultiTaskRegressor(**settings).fit(X, Y, sample_weight=weight)
+    repeated = MultiTaskRegressor(**settings).fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight, axis=0))
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-7)
+    assert weighted.solution_.objective == pytest.approx(repeated.solution_.objective, rel=1e-8)
+
+
+def test_weights_per_label(rng):
+    X, Y = related_tasks(rng, 25, 3)
+    weight = rng.integers(0, 3, Y.shape).astype(float)
+    weight[:2] = 1.0
+    weight[np.arange(25), rng.integers(0, 3, 25)] = 1.0
+    est = MultiTaskRegressor(kernel="rbf").fit(X, Y, sample_weight=weight)
+    # Weight zero is a gap.
+    gaps = MultiTaskRegressor(kernel="rbf").fit(X, np.where(weight > 0, Y, np.nan), sample_weight=weight)
+    np.testing.assert_allclose(est.predict(X), gaps.predict(X), atol=1e-10)
+    # Weight two is a label twice, in long format.
+    rows, y, tasks = melt(X, np.where(weight > 0, Y, np.nan))
+    times = weight[weight > 0].astype(int)
+    twice = MultiTaskRegressor(kernel="rbf").fit(
+        np.repeat(rows, times, axis=0), np.repeat(y, times), tasks=np.repeat(tasks, times)
+    )
+    np.testing.assert_allclose(est.predict(X), twice.predict(X), atol=1e-7)
+    with pytest.raises(ValueError, match="sample_weight has shape"):
+        MultiTaskRegressor().fit(X, Y, sample_weight=weight[:, :2])
+
+
+def test_balanced_tasks_count_the_same(rng):
+    X, Y = related_tasks(rng, 40, 2)
+    Y[5:, 1] = np.nan
+    est = MultiTaskRegressor("independent", kernel="rbf", alpha=1e-2, balance_tasks=True, tol=TIGHT).fit(X, Y)
+    total = 45.0
+    by_hand = MultiTaskRegressor("independent", kernel="rbf", alpha=1e-2, tol=TIGHT).fit(
+        X, Y, sample_weight=np.tile([total / 2 / 40, total / 2 / 5], (40, 1))
+    )
+    np.testing.assert_allclose(est.predict(X), by_hand.predict(X), atol=1e-8)
+    plain = MultiTaskRegressor("independent", kernel="rbf", alpha=1e-2, tol=TIGHT).fit(X, Y)
+    assert np.abs(plain.predict(X) - est.predict(X)).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", PENALTIES)
+def test_one_label_per_task_is_enough(name, rng):
+    X, Y = related_tasks(rng, 12, 4)
+    keep = np.zeros(Y.shape, dtype=bool)
+    keep[np.arange(4), np.arange(4)] = True
+    with pytest.warns(UserWarning, match="8 rows have no label and are left out"):
+        est = MultiTaskRegressor(name, kernel="rbf").fit(X, np.where(keep, Y, np.nan))
+    np.testing.assert_allclose(est.predict(X[:4])[np.arange(4), np.arange(4)], Y[np.arange(4), np.arange(4)], rtol=1e-8)
+
+
+def test_rows_without_labels_have_no_part(rng):
+    X, Y = related_tasks(rng, 30, 3)
+    Y[20:] = np.nan
+    few = MultiTaskRegressor(kernel="rbf").fit(X[:20], Y[:20])
+    with pytest.warns(UserWarning, match="10 rows have no label"):
+        est = MultiTaskRegressor(kernel="rbf").fit(X, Y)
+    np.testing.assert_allclose(est.predict(X), few.predict(X), atol=1e-10)
+    K = gram(X, "rbf")
+    with pytest.warns(UserWarning, match="10 rows have no label"):
+        given = MultiTaskRegressor(kernel="precomputed").fit(K, Y)
+    np.testing.assert_allclose(given.predict(K), few.predict(X), atol=1e-8)
+    assert given.dual_coef_.shape == (30, 3)
+    np.testing.assert_array_equal(given.dual_coef_[20:], 0.0)
+
+
+def test_a_task_without_labels_is_named(rng):
+    X, Y = related_tasks(rng, 10, 3)
+    Y[:, 1] = np.nan
+    with pytest.raises(ValueError, match="task 'b' has no label at all"):
+        MultiTaskRegressor().fit(X, pd.DataFrame(Y, columns=list("abc")))
+
+
+@pytest.mark.parametrize(
+    "names", [["b", "a", "c"], [3, 1, 2], [1.5, 2.5, 0.5], ["x", 1, 2.5], pd.to_datetime(["2020", "2021", "2022"])]
+)
+def test_task_names_of_any_type(names, rng):
+    X, Y = related_tasks(rng, 30, 3)
+    codes = np.arange(30) % 3
+    tasks = pd.Series(names, dtype=object)[codes] if isinstance(names, list) else names[codes]
+    est = MultiTaskRegressor(kernel="rbf").fit(X, Y[np.arange(30), codes], tasks=tasks)
+    assert len(est.task_names_) == 3
+    F = est.predict_frame(X)
+    picked = est.predict(X, tasks=tasks)
+    for name, code in zip(names, range(3), strict=True):
+        column = name if isinstance(names, list) else str(name)
+        np.testing.assert_allclose(picked[codes == code], F[column].to_numpy()[codes == code], atol=1e-12)
+    with pytest.raises(ValueError, match="task 'unheard of' was not there"):
+        est.predict(X[:1], tasks=["unheard of"])
+
+
+def test_long_format_says_what_is_wrong(rng):
+    X, Y = related_tasks(rng, 10, 2)
+    tasks = np.arange(10) % 2
+    with pytest.raises(ValueError, match="2 columns; in long format it has one"):
+        MultiTaskRegressor().fit(X, Y, tasks=tasks)
+    with pytest.raises(ValueError, match="10 rows but tasks has 9"):
+        MultiTaskRegressor().fit(X, Y[:, 0], tasks=tasks[:9])
+    with pytest.raises(ValueError, match="tasks has 1 missing"):
+        MultiTaskRegressor().fit(X, Y[:, 0], tasks=[None, *tasks[1:].tolist()])
+    with pytest.raises(ValueError, match="NaN values; in long format drop"):
+        MultiTaskRegressor().fit(X, np.where(tasks, np.nan, Y[:, 0]), tasks=tasks)
+    with pytest.raises(ValueError, match="3 classes; in long format"):
+        MultiTaskClassifier().fit(X, np.arange(10) % 3, tasks=tasks)
+
+
+def test_long_format_classifier(rng):
+    X, Y = related_tasks(rng, 60, 3)
+    codes = np.arange(60) % 3
+    y = np.where(Y[np.arange(60), codes] > 0, "yes", "no")
+    est = MultiTaskClassifier(kernel="rbf", loss="logistic", alpha=1e-3).fit(X, y, tasks=codes)
+    assert list(est.classes_) == ["no", "yes"]
+    assert set(est.predict(X, tasks=codes)) == {"no", "yes"}
+    assert est.predict(X).shape == (60, 3)
+    assert est.score(X, y, tasks=codes) > 0.9
+    P = est.predict_proba(X, tasks=codes)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    wide = np.full((60, 3), np.nan)
+    wide[np.arange(60), codes] = y == "yes"
+    table = MultiTaskClassifier(kernel="rbf", loss="logistic", alpha=1e-3).fit(X, wide)
+    np.testing.assert_allclose(table.decision_function(X), est.decision_function(X), atol=1e-8)
+    assert table.score(X, wide) == est.score(X, y, tasks=codes)
+
+
+def test_metadata_routing_carries_tasks(rng):
+    X, Y = related_tasks(rng, 60, 3)
+    codes = np.arange(60) % 3
+    y = Y[np.arange(60), codes]
+    with sklearn.config_context(enable_metadata_routing=True):
+        est = MultiTaskRegressor(kernel="rbf").set_fit_request(tasks=True).set_score_request(tasks=True)
+        pipeline = make_pipeline(StandardScaler(), est)
+        search = GridSearchCV(pipeline, {"multitaskregressor__alpha": [1e-3, 1e-1]}, cv=3).fit(X, y, tasks=codes)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    fitted = search.best_estimator_[-1]
+    scaled = search.best_estimator_[0].transform(X)
+    assert fitted.score(scaled, y, tasks=codes) > 0.5
+
+
+def test_score_ignores_what_is_not_known(rng):
+    X, Y = related_tasks(rng, 40, 3)
+    est = MultiTaskRegressor(kernel="rbf").fit(X, Y)
+    gaps = with_gaps(rng, Y)
+    known = [~np.isnan(column) for column in gaps.T]
+    F = est.predict(X)
+    expected = np.mean(
+        [1 - np.sum((Y[k, t] - F[k, t]) ** 2) / np.sum((Y[k, t] - Y[k, t].mean()) ** 2) for t, k in enumerate(known)]
+    )
+    assert est.score(X, gaps) == pytest.approx(expected)
+
+
+def test_logistic_on_independent_tasks_is_logistic_regression(rng):
+    X, Y = related_tasks(rng, 80, 3)
+    labels = (Y > 0).astype(int)
+    alpha, n = 1e-2, 80
+    est = MultiTaskClassifier("independent", loss="logistic", alpha=alpha, tol=1e-9).fit(X, labels)
+    for t in range(3):
+        # alpha ||w||^2 + (1/n) sum V is C sum V + ||w||^2 / 2 with C = 1 / (2 n alpha).
+        sklearns = LogisticRegression(C=1 / (2 * n * alpha), tol=1e-10, max_iter=10_000).fit(X, labels[:, t])
+        np.testing.assert_allclose(est.predict_proba(X)[:, t], sklearns.predict_proba(X)[:, 1], atol=1e-4)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_hinge_on_independent_tasks_is_a_support_vector_machine(kernel, rng):
+    X, Y = related_tasks(rng, 60, 2)
+    labels = (Y > 0).astype(int)
+    alpha, n = 1e-2, 60
+    est = MultiTaskClassifier("independent", loss="hinge", kernel=kernel, gamma=0.2, alpha=alpha, tol=1e-6).fit(
+        X, labels
+    )
+    assert est.solution_.gap <= 1e-6
+    for t in range(2):
+        svc = SVC(C=1 / (2 * n * alpha), kernel=kernel, gamma=0.2, tol=1e-8).fit(X, labels[:, t])
+        np.testing.assert_allclose(est.decision_function(X)[:, t], svc.decision_function(X), atol=1e-3)
+
+
+def test_a_task_of_one_class_becomes_a_constant(rng):
+    X, Y = related_tasks(rng, 40, 3)
+    labels = pd.DataFrame((Y > 0).astype(int), columns=["a", "b", "c"])
+    labels["b"] = 1
+    with pytest.warns(UserWarning, match="all labels of 'b' are of one class"):
+        est = MultiTaskClassifier(loss="logistic", kernel="rbf").fit(X, labels)
+    P = est.predict_proba(X)[:, 1]
+    np.testing.assert_allclose(P, P[0], rtol=1e-10)
+    assert 0.9 < P[0] < 1.0
+    others = MultiTaskClassifier(Sparse(0.0), loss="logistic", kernel="rbf").fit(X, labels[["a", "c"]])
+    assert others.predict_proba(X).shape == (40, 2)
+
+
+def test_probabilities_only_where_the_loss_gives_them(rng):
+    X, Y = related_tasks(rng, 30, 3)
+    y = Y.argmax(axis=1)
+    est = MultiTaskClassifier(loss="logistic", kernel="rbf", alpha=1e-3).fit(X, y)
+    P = est.predict_proba(X)
+    assert P.shape == (30, 3)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(P.argmax(axis=1), est.predict(X))
+    assert not hasattr(MultiTaskClassifier(loss="square"), "predict_proba")
+    binary = MultiTaskClassifier(loss="logistic", kernel="rbf").fit(X, y == 0)
+    assert binary.predict_proba(X).shape == (30, 2)
+
+
+def test_groups_of_rows_can_be_kept_together(rng):
+    """A splitter of scikit-learn works on a table with gaps through our score."""
+    X, Y = related_tasks(rng, 60, 3)
+    Y = with_gaps(rng, Y)
+    groups = np.arange(60) // 3
+    search = GridSearchCV(MultiTaskRegressor(kernel="rbf"), {"alpha": [1e-3, 1e-1]}, cv=GroupKFold(3))
+    search.fit(X, Y, groups=groups)
+    assert np.isfinite(search.best_score_)
