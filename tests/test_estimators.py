@@ -18,12 +18,24 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor
+from skmtl.losses import LOSSES
 from skmtl.penalties import PENALTIES, Fixed, Sparse
 
-ESTIMATORS = [cls(name) for cls in (MultiTaskRegressor, MultiTaskClassifier) for name in PENALTIES]
+ESTIMATORS = [
+    *(cls(name) for cls in (MultiTaskRegressor, MultiTaskClassifier) for name in PENALTIES),
+    *(MultiTaskRegressor(loss=name) for name, loss in LOSSES.items() if loss.for_regression),
+    # The hinge has a corner, and its bar is 1e-4.
+    *(
+        MultiTaskClassifier(loss=name, tol=1e-4 if name == "hinge" else 1e-6)
+        for name, loss in LOSSES.items()
+        if loss.for_classification
+    ),
+    MultiTaskRegressor(kernel="rbf"),
+    MultiTaskClassifier(kernel="rbf", common=1.0),
+]
 
 
-@parametrize_with_checks([*ESTIMATORS, MultiTaskRegressor(kernel="rbf"), MultiTaskClassifier(kernel="rbf", common=1.0)])
+@parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 

@@ -11,8 +11,7 @@ from skmtl import MultiTaskRegressor
 from skmtl.penalties import Sparse
 
 
-@pytest.mark.parametrize("common", [0.0, 3.0])
-@pytest.mark.parametrize("mu", [0.6, 0.9, 1.0])
+@pytest.mark.parametrize(("mu", "common"), [(0.6, 0.0), (0.9, 3.0), (1.0, 0.0)])
 def test_the_papers_algorithms_agree_with_the_default(mu, common, rng):
     X, Y = related_tasks(rng, 30, 4)
     settings = {"kernel": "rbf", "alpha": 0.1, "eps": 0.1, "common": common}
@@ -78,8 +77,8 @@ def test_too_little_work_is_admitted(solver, rng):
 
 
 def test_extreme_eps_is_certified_or_admitted(rng):
-    X, Y = related_tasks(rng, 60, 30, rank=4, noise=0.0)
-    for eps in (1e-12, 1e-9, 1e9):
+    X, Y = related_tasks(rng, 40, 15, rank=4, noise=0.0)
+    for eps in (1e-10, 1e9):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             est = MultiTaskRegressor(Sparse(0.9), kernel="rbf", alpha=1e-3, eps=eps).fit(X, Y)

@@ -1,0 +1,58 @@
+r"""Leaving one row out in closed form, for square loss, complete labels and a given structure.
+
+With :math:`A = U \operatorname{diag}(a) U'` and the eigenbasis V, k of the kernel of the weighted, centred rows, the
+errors at the rows left out are
+
+.. math::
+
+    R = \bigl( (C U) / H \bigr) U', \qquad
+    H_{ij} = \sum_l \frac{V_{il}^2}{k_l a_j + n \alpha} + \frac{1 - e_i^2 - \sum_l V_{il}^2}{n \alpha},
+
+where :math:`n \alpha` stays what it is for all rows, and e is the direction of the constant (:math:`e_i^2 = 1/n`
+without weights), or zero without an intercept. The second term is what lies outside the range of the kernel; without
+:math:`e_i^2` in it the row's own label would leak through the mean.
+"""
+
+import numpy as np
+
+from skmtl._linalg import Array, eigh
+from skmtl.solvers.design import Design
+
+
+class LeaveOneOut:
+    """Predictions for every row by a fit without it, for any alpha and any structure.
+
+    Parameters
+    ----------
+    design : Design
+        The design of all rows.
+    targets : ndarray of shape (n, n_tasks)
+        Targets, centred by their weighted mean where there is an intercept.
+    weight : ndarray of shape (n,)
+        Weights of the rows.
+    """
+
+    def __init__(self, design: Design, targets: Array, weight: Array, *, intercept: bool) -> None:
+        root = np.sqrt(weight)[:, None]
+        self._values, self._targets, self._weight = design.values, targets, weight
+        self._V = root * design.rows() / np.sqrt(design.values)
+        constant = weight / weight.sum() if intercept else np.zeros(len(weight))
+        self._V2 = self._V**2
+        weighted = root * targets
+        self._projected = self._V.T @ weighted
+        # The share of each row outside the range of the kernel and the constant, which is nothing at full rank:
+        # divided by n alpha, rounding would count.
+        outside = float(self._V.shape[1] < np.count_nonzero(weight) - intercept)
+        self._null = outside * np.maximum(1.0 - constant - self._V2.sum(axis=1), 0.0)[:, None]
+        self._rest = outside * (weighted - self._V @ self._projected)
+
+    def predict(self, A: Array, alpha: float) -> Array:
+        """Predictions at the rows left out, for the structure A that the predictor sees; of shape (n, n_tasks)."""
+        a, U = eigh(A)
+        ridge = float(self._weight.sum()) * alpha
+        inverse = 1.0 / (self._values[:, None] * np.maximum(a, 0.0) + ridge)
+        C = self._V @ ((self._projected @ U) * inverse) + (self._rest @ U) / ridge
+        H = self._V2 @ inverse + self._null / ridge
+        root = np.sqrt(self._weight)[:, None]
+        error = np.divide(C, H * root, out=np.zeros_like(C), where=root > 0.0)
+        return self._targets - error @ U.T

@@ -1,0 +1,66 @@
+"""Reference answers for the whole family: every penalty, every loss, with and without gaps, by a conic solver."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from conic_penalties import CONIC
+from problems import gram, related_tasks
+from reference import joint_optimum
+
+from skmtl import MultiTaskClassifier, MultiTaskRegressor
+from skmtl.losses import LOSSES
+from skmtl.penalties import PENALTIES
+
+CONIC_LOSSES = {
+    "square": None,
+    "huber": lambda Y, F: 0.5 * cp.huber(Y - F, 1.0),
+    "logistic": lambda Y, F: cp.logistic(-cp.multiply(Y, F)),
+    "hinge": lambda Y, F: cp.pos(1 - cp.multiply(Y, F)),
+    "squared_hinge": lambda Y, F: cp.square(cp.pos(1 - cp.multiply(Y, F))),
+}
+N, N_TASKS, ALPHA, EPS = 14, 3, 2e-2, 0.05
+
+
+def test_no_loss_is_left_out():
+    assert set(CONIC_LOSSES) == set(LOSSES)
+    assert set(CONIC) == set(PENALTIES)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("loss", CONIC_LOSSES)
+@pytest.mark.parametrize("name", PENALTIES)
+def test_joint_optimum(name, loss, missing):
+    rng = np.random.default_rng(len(name) + 10 * len(loss) + missing)
+    X, Y = related_tasks(rng, N, N_TASKS)
+    observed = np.ones(Y.shape, dtype=bool)
+    if missing:
+        observed = rng.random(Y.shape) < 0.6
+        observed[:4] = True
+        observed[:, 0] |= ~observed.any(axis=1)
+    regression = LOSSES[loss].for_regression
+    targets = Y if regression else (Y > 0).astype(float)
+    common = 1.0 if missing else 0.0
+    settings = {"kernel": "rbf", "alpha": ALPHA, "eps": EPS, "common": common, "loss": loss}
+    settings["tol"] = 1e-5 if loss == "hinge" else 1e-7
+    if regression:
+        est = MultiTaskRegressor(name, scale_targets=False, **settings)
+    else:
+        est = MultiTaskClassifier(name, **settings)
+    est.fit(X, np.where(observed, targets, np.nan))
+    penalty = PENALTIES[name]()
+    # What is known is not learned: the conic problem has no term for it.
+    optimum, _ = joint_optimum(
+        gram(X, "rbf"),
+        targets if regression else 2 * targets - 1,
+        lambda A: CONIC[name](penalty, A, N_TASKS),
+        alpha=ALPHA,
+        eps=EPS,
+        common=common,
+        loss=CONIC_LOSSES[loss],
+        observed=observed,
+    )
+    if name in ("fixed", "independent"):
+        # Known structures leave eps tr(A^-1) out of the objective.
+        optimum -= ALPHA * EPS * np.trace(np.linalg.inv(est.structure_))
+    assert est.solution_.objective == pytest.approx(optimum, rel=1e-5)
+    assert est.solution_.gap <= settings["tol"]
