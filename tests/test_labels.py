@@ -292,6 +292,17 @@ def test_probabilities_only_where_the_loss_gives_them(rng):
     assert binary.predict_proba(X).shape == (30, 2)
 
 
+def test_feature_structure_is_the_other_side(rng):
+    """D has trace one and the same spectrum as the task structure, up to eps."""
+    X, Y = related_tasks(rng, 50, 3, n_features=6)
+    est = MultiTaskRegressor("features", alpha=1e-2, eps=1e-8, tol=1e-4).fit(X, Y)
+    D = est.feature_structure_
+    assert D.shape == (6, 6)
+    assert np.trace(D) == pytest.approx(1.0)
+    np.testing.assert_allclose(np.linalg.eigvalsh(D)[-3:], np.linalg.eigvalsh(est.structure_), atol=1e-3)
+    assert not hasattr(MultiTaskRegressor("trace").fit(X, Y), "feature_structure_")
+
+
 def test_groups_of_rows_can_be_kept_together(rng):
     """A splitter of scikit-learn works on a table with gaps through our score."""
     X, Y = related_tasks(rng, 60, 3)

@@ -134,8 +134,9 @@ class _MultiTaskEstimator(BaseEstimator):
         self._set_coefficients(coef)
         self.solution_ = replace(solution, coef=self._coef, intercept=self.intercept_)
         self.structure_, self.n_iter_ = solution.structure, solution.n_iter
+        self._penalty, self._basis_coef = penalty, None
         if hasattr(penalty, "feature_structure"):
-            self.feature_structure_ = penalty.feature_structure(solution.coef, self.eps_)
+            self._basis_coef = solution.coef if self.feature_map_.on_rows else design.lift(solution.coef)
         if not solution.converged:
             advice = f"Raise max_iter (now {max_iter}), eps (now {self.eps_:.3g}) or tol."
             warnings.warn(f"{solution.status} {advice}", ConvergenceWarning, stacklevel=3)
@@ -169,6 +170,17 @@ class _MultiTaskEstimator(BaseEstimator):
         groups = Grouped(np.empty(0), np.empty(0), codes, len(self.task_names_))
         return groups.in_rows(groups.scores(groups.arrange(Z), self._coef)) + self.intercept_[codes]
 
+    @property
+    def feature_structure_(self) -> Array:
+        """The matrix D of multi-task feature learning, with the penalty ``features`` only.
+
+        Of shape (n_features, n_features) for the linear kernel; for others in the eigenbasis of the kernel.
+        """
+        check_is_fitted(self)
+        if self._basis_coef is None:
+            raise AttributeError(f"penalty={self.penalty!r} has no matrix on the side of the features.")
+        return np.asarray(self._penalty.feature_structure(self._basis_coef, self.eps_))
+
     def predict_frame(self, X: ArrayLike) -> pd.DataFrame:
         """Predictions of a regressor, scores of a classifier: a column per task, and the index of X."""
         return pd.DataFrame(self._scores(X), columns=self.task_names_, index=getattr(X, "index", None))
@@ -180,8 +192,8 @@ class _MultiTaskEstimator(BaseEstimator):
         -------
         DataFrame
             One row per pair of related tasks: ``task_a``, ``task_b``, ``weight`` (the entry of ``structure_``) and
-            ``correlation``, the cosine of the two predictors in the kernel's space. With the sparse penalty two tasks
-            are related when their correlation is strong enough for the threshold 1 - mu.
+            ``correlation``, the cosine of the two predictors in the kernel's space. With the sparse penalty there are
+            relations as soon as a correlation exceeds the threshold 1 - mu.
         """
         check_is_fitted(self)
         a, b = np.nonzero(np.triu(self.structure_, 1))

@@ -15,8 +15,9 @@ class Sparse(StructurePenalty):
 
     .. math:: R(A) = \mu \operatorname{tr}(A) + (1 - \mu) \sum_{ts} |A_{ts}|
 
-    Two tasks are joined when the correlation of their predictors exceeds :math:`1 - \mu` in size:
-    ``mu`` is a threshold on correlation. ``mu=1`` is the dense trace penalty, ``mu=0`` joins nothing.
+    ``mu`` is a threshold on correlation: the graph has no edge exactly when no correlation of two predictors exceeds
+    :math:`1 - \mu` in size. Once it has edges, a pair that is explained by the tasks between them can stay apart.
+    ``mu=1`` is the dense trace penalty, ``mu=0`` joins nothing.
 
     Parameters
     ----------
