@@ -159,7 +159,7 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         print(f"Cannot write to {folder}: {error.strerror}.", file=sys.stderr)
-        raise SystemExit(1) from None
+        raise SystemExit(2) from None
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -1,0 +1,208 @@
+"""What regression and classification share: parameters, the fit, and what was learned about the tasks."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from skmtl._linalg import Array
+from skmtl._validation import check_count, check_features, check_positive, check_weight, match_tasks
+from skmtl.features import FeatureMap, Kernel, make_feature_map
+from skmtl.losses import Loss
+from skmtl.objective import Problem
+from skmtl.penalties import StructurePenalty, check_penalty
+from skmtl.solvers import auto_eps, make_supervised, solve
+from skmtl.solvers.design import make_design
+from skmtl.targets import Grouped, Labels, balance, make_labels, standardize
+
+Callback = Callable[[dict[str, float]], None]
+
+
+class MultiTaskEstimator(BaseEstimator):
+    """What regression and classification share: parameters, the fit, and what was learned about the tasks."""
+
+    def __init__(
+        self,
+        penalty: str | StructurePenalty = "sparse",
+        *,
+        alpha: float = 1e-2,
+        eps: float | str = "auto",
+        common: float = 0.0,
+        loss: str | Loss = "square",
+        kernel: Kernel = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1.0,
+        kernel_params: Mapping[str, Any] | None = None,
+        fit_intercept: bool = True,
+        balance_tasks: bool = False,
+        solver: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        callback: Callback | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.alpha = alpha
+        self.eps = eps
+        self.common = common
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.fit_intercept = fit_intercept
+        self.balance_tasks = balance_tasks
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.callback = callback
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def _table(self, X: Array, Y: Array, sample_weight: Any) -> tuple[Array, Labels]:
+        """The rows that have labels, and the labels of a table Y of shape (n, n_tasks) with NaN at its gaps."""
+        weight = check_weight(sample_weight, X, Y.shape[1])
+        missing = np.isnan(Y)
+        for t in np.flatnonzero(missing.all(axis=0)):
+            name = self.task_names_.tolist()[t]
+            raise ValueError(f"task {name!r} has no label at all (NaN everywhere); leave it out of y.")
+        unlabelled = missing.all(axis=1)
+        if unlabelled.any():
+            warnings.warn(f"{int(unlabelled.sum())} rows have no label and are left out.", UserWarning, stacklevel=3)
+        weight = np.where(missing, 0.0, weight if weight.ndim == 2 else weight[:, None])
+        self._rows = np.flatnonzero(~unlabelled)
+        return self._select(X), make_labels(Y[self._rows], weight[self._rows])
+
+    def _column(self, X: Array, y: Array, sample_weight: Any, codes: NDArray[np.intp]) -> tuple[Array, Labels]:
+        """The rows and labels of a column y with one task per row."""
+        self._rows = np.arange(len(X))
+        return X, Grouped.from_rows(y, check_weight(sample_weight, X), codes, len(self.task_names_))
+
+    def _select(self, X: Array) -> Array:
+        """The rows that have labels; rows and columns of a kernel matrix."""
+        if len(self._rows) == len(X):
+            return X
+        return X[np.ix_(self._rows, self._rows)] if self.kernel == "precomputed" else X[self._rows]
+
+    def _fit(self, X: Array, labels: Labels, loss: Loss, *, scale: bool) -> Self:
+        """Learn predictors and structure from rows and their labels."""
+        penalty = check_penalty(self.penalty, labels.n_tasks)
+        alpha, common = check_positive("alpha", self.alpha), check_positive("common", self.common, zero=True)
+        tol, max_iter = check_positive("tol", self.tol), check_count("max_iter", self.max_iter)
+        eps = None if self.eps == "auto" else check_positive('eps (a number, or "auto")', self.eps)
+
+        targets = standardize(
+            balance(labels) if self.balance_tasks else labels,
+            center=self.fit_intercept and loss.for_regression,
+            scale=scale,
+        )
+        self.feature_map_ = self._make_feature_map().fit(X)
+        design = make_design(self.feature_map_, X, targets.labels.row_weight(), intercept=self.fit_intercept)
+        supervised = make_supervised(design, targets.labels, loss, alpha, intercept=self.fit_intercept)
+        self.eps_ = auto_eps(supervised) if eps is None else eps
+        problem = Problem(supervised, penalty, self.eps_, common)
+        solution = solve(problem, solver=self.solver, tol=tol, max_iter=max_iter, callback=self.callback)
+
+        coef = design.lift(solution.coef) * targets.scale
+        self.intercept_ = targets.mean + targets.scale * solution.intercept - design.center @ coef
+        self._set_coefficients(coef)
+        self.solution_ = replace(solution, coef=self._coef, intercept=self.intercept_)
+        self.structure_, self.n_iter_ = solution.structure, solution.n_iter
+        self._penalty, self._basis_coef = penalty, None
+        if hasattr(penalty, "feature_structure"):
+            self._basis_coef = solution.coef if self.feature_map_.on_rows else design.lift(solution.coef)
+        if not solution.converged:
+            advice = f"Raise max_iter (now {max_iter}), eps (now {self.eps_:.3g}) or tol."
+            warnings.warn(f"{solution.status} {advice}", ConvergenceWarning, stacklevel=3)
+        return self
+
+    def _make_feature_map(self) -> FeatureMap:
+        return make_feature_map(
+            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, kernel_params=self.kernel_params
+        )
+
+    def _set_coefficients(self, coef: Array) -> None:
+        """Publish coefficients on the feature map, of shape (D, n_tasks)."""
+        if self.kernel == "precomputed":
+            # Columns of a kernel matrix for rows without labels keep coefficients zero.
+            full = np.zeros((self.n_features_in_, coef.shape[1]))
+            full[self._rows] = coef
+            coef = full
+        self._coef = np.ascontiguousarray(coef)
+        if self.feature_map_.on_rows:
+            self.dual_coef_ = self._coef
+        else:
+            self.coef_ = self._coef.T
+
+    def _scores(self, X: ArrayLike, tasks: Any = None) -> Array:
+        """The predictors at X: all of them, (n, n_tasks), or of one task per row, (n,)."""
+        check_is_fitted(self)
+        Z = self.feature_map_.transform(check_features(self, X, reset=False))
+        if tasks is None:
+            return Z @ self._coef + self.intercept_
+        codes = match_tasks(tasks, self.task_names_, len(Z))
+        groups = Grouped(np.empty(0), np.empty(0), codes, len(self.task_names_))
+        return groups.in_rows(groups.scores(groups.arrange(Z), self._coef)) + self.intercept_[codes]
+
+    @property
+    def feature_structure_(self) -> Array:
+        """The matrix D of multi-task feature learning, with the penalty ``features`` only.
+
+        Of shape (n_features, n_features) for the linear kernel; for others in the eigenbasis of the kernel.
+        """
+        check_is_fitted(self)
+        if self._basis_coef is None:
+            raise AttributeError(f"penalty={self.penalty!r} has no matrix on the side of the features.")
+        return np.asarray(self._penalty.feature_structure(self._basis_coef, self.eps_))
+
+    def predict_frame(self, X: ArrayLike) -> pd.DataFrame:
+        """Predictions of a regressor, scores of a classifier: a column per task, and the index of X."""
+        return pd.DataFrame(self._scores(X), columns=self.task_names_, index=getattr(X, "index", None))
+
+    def relations(self) -> pd.DataFrame:
+        """The learned relations between tasks, strongest first.
+
+        Returns
+        -------
+        DataFrame
+            One row per pair of related tasks: ``task_a``, ``task_b``, ``weight`` (the entry of ``structure_``) and
+            ``correlation``, the cosine of the two predictors in the kernel's space. With the sparse penalty there are
+            relations as soon as a correlation exceeds the threshold 1 - mu.
+        """
+        check_is_fitted(self)
+        a, b = np.nonzero(np.triu(self.structure_, 1))
+        S = self.solution_.energy + self.eps_ * np.eye(len(self.structure_))
+        norms = np.sqrt(np.diag(S))
+        table = pd.DataFrame(
+            {
+                "task_a": self.task_names_[a],
+                "task_b": self.task_names_[b],
+                "weight": self.structure_[a, b],
+                "correlation": S[a, b] / (norms[a] * norms[b]),
+            }
+        )
+        return table.sort_values("weight", key=np.abs, ascending=False, ignore_index=True)
+
+    def to_networkx(self) -> Any:
+        """The learned relations as an undirected ``networkx.Graph``; edges have ``weight`` and ``correlation``."""
+        try:
+            import networkx
+        except ImportError as error:
+            raise ImportError("to_networkx needs networkx: pip install networkx, or skmtl[app].") from error
+        graph = networkx.Graph()
+        graph.add_nodes_from(self.task_names_.tolist())
+        for a, b, weight, correlation in self.relations().itertuples(index=False):
+            graph.add_edge(a, b, weight=weight, correlation=correlation)
+        return graph

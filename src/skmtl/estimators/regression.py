@@ -1,0 +1,194 @@
+"""Multi-task regression."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.utils import Tags
+
+from skmtl._linalg import Array
+from skmtl._validation import check_features, check_targets, check_task_names, check_tasks, check_weight
+from skmtl.estimators.base import Callback, MultiTaskEstimator
+from skmtl.features import Kernel
+from skmtl.losses import Loss, check_loss
+from skmtl.penalties import StructurePenalty
+
+
+class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
+    r"""Learn several regression tasks together with the graph that relates them.
+
+    Minimises, over predictors f and the structure A of the tasks,
+
+    .. math::
+
+        \frac{1}{n} \sum_{it} w_{it} V(y_{it}, f_t(x_i))
+        + \alpha \bigl( \lVert f \rVert_A^2 + \epsilon \operatorname{tr}(A^{-1}) + R(A) \bigr),
+
+    and proves with every fit how far from the global minimum the answer can be.
+
+    Parameters
+    ----------
+    penalty : str or StructurePenalty, default="sparse"
+        The penalty R on the structure, by name or as an object such as ``Sparse(mu=0.95)``.
+    alpha : float, default=1e-2
+        Strength of the regularisation.
+    eps : float or "auto", default="auto"
+        Keeps A away from singular matrices. "auto" is 1e-2 times the mean squared norm of independent predictors;
+        the value used is ``eps_``. Large values lead to independent tasks.
+    common : float, default=0.0
+        Weight of a component common to all tasks: A becomes A + common * 11' in the predictor. Tasks with rows of
+        their own nearly always need it; anything from 1 to 100 serves.
+    loss : {"square", "huber"} or Loss, default="square"
+        The loss V.
+    kernel : str or callable, default="linear"
+        A kernel that scikit-learn's ``KernelRidge`` takes, ``"precomputed"``, or a function of two rows.
+    gamma, degree, coef0 : float
+        Parameters of the kernel.
+    kernel_params : mapping, optional
+        Parameters of a kernel given as a callable.
+    fit_intercept : bool, default=True
+        Whether each task has a constant, which is never penalised.
+    scale_targets : bool, default=True
+        Whether tasks are brought to unit variance for the fit. Predictions are in the unit of y all the same;
+        ``structure_`` relates the scaled tasks.
+    balance_tasks : bool, default=False
+        Whether every task counts the same however many labels it has.
+    solver : {"auto", "newton", "anderson", "alternating"}, default="auto"
+        The outer loop: joint Newton (square loss and complete labels), accelerated alternation, or the paper's
+        alternation.
+    tol : float, default=1e-6
+        Relative gap to the global optimum at which to stop.
+    max_iter : int, default=200
+        Bound on the iterations of the outer loop.
+    callback : callable, optional
+        Called with a dict of objective, lower_bound and gap whenever the solver computes a certificate.
+
+    Attributes
+    ----------
+    structure_ : ndarray of shape (n_tasks, n_tasks)
+        How the tasks are related; entries are exactly zero where they are not.
+    coef_ : ndarray of shape (n_tasks, n_features)
+        Coefficients, for the linear kernel only.
+    dual_coef_ : ndarray of shape (n_samples, n_tasks)
+        Coefficients on the training rows, for other kernels.
+    intercept_ : ndarray of shape (n_tasks,)
+    task_names_ : ndarray of shape (n_tasks,)
+    eps_ : float
+    n_iter_ : int
+    solution_ : Solution
+        ``objective``, ``lower_bound``, ``gap``, ``status``, ``n_iter`` and ``history`` of the fit.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressor
+    >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
+    >>> est = MultiTaskRegressor("sparse", alpha=0.1).fit(X, Y)
+    >>> est.solution_.gap <= 1e-6
+    True
+    >>> est.relations().loc[0, ["task_a", "task_b"]].tolist()
+    ['Weight', 'Waist']
+    """
+
+    def __init__(
+        self,
+        penalty: str | StructurePenalty = "sparse",
+        *,
+        alpha: float = 1e-2,
+        eps: float | str = "auto",
+        common: float = 0.0,
+        loss: str | Loss = "square",
+        kernel: Kernel = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1.0,
+        kernel_params: Mapping[str, Any] | None = None,
+        fit_intercept: bool = True,
+        scale_targets: bool = True,
+        balance_tasks: bool = False,
+        solver: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        callback: Callback | None = None,
+    ) -> None:
+        super().__init__(
+            penalty,
+            alpha=alpha,
+            eps=eps,
+            common=common,
+            loss=loss,
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            kernel_params=kernel_params,
+            fit_intercept=fit_intercept,
+            balance_tasks=balance_tasks,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            callback=callback,
+        )
+        self.scale_targets = scale_targets
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, tasks: Any = None) -> Self:
+        """Learn predictors and structure.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            For ``kernel="precomputed"`` the kernel matrix, of shape (n_samples, n_samples).
+        y : array-like of shape (n_samples, n_tasks) or (n_samples,)
+            Targets, NaN where they are not known. The names of a data frame's columns become task names.
+        sample_weight : array-like of shape (n_samples,) or (n_samples, n_tasks), optional
+            A label of weight 2 counts like two equal ones.
+        tasks : array-like of shape (n_samples,), optional
+            Long format: the task of each row, and y has one column.
+        """
+        X = check_features(self, X, reset=True)
+        Y, flat = check_targets(y, len(X))
+        loss = check_loss(self.loss, purpose="regression")
+        self._flat = flat or tasks is not None
+        if tasks is None:
+            self.task_names_ = check_task_names(y, Y.shape[1])
+            rows, labels = self._table(X, Y, sample_weight)
+        else:
+            codes, self.task_names_ = check_tasks(tasks, len(X))
+            rows, labels = self._column(X, _one_column(Y), sample_weight, codes)
+        return self._fit(rows, labels, loss, scale=self.scale_targets)
+
+    def predict(self, X: ArrayLike, tasks: Any = None) -> Array:
+        """Predictions of shape (n, n_tasks); (n,) when y was one column of one task, or with ``tasks``."""
+        F = self._scores(X, tasks)
+        return F[:, 0] if F.ndim == 2 and F.shape[1] == 1 and self._flat else F
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, tasks: Any = None) -> float:
+        """R squared, averaged over tasks; over the known targets only. With ``tasks``, over all rows at once."""
+        prediction = self.predict(X, tasks)
+        Y, _ = check_targets(y, len(prediction))
+        F = prediction.reshape(Y.shape)
+        weight = check_weight(sample_weight, F, Y.shape[1])
+        weight = np.where(np.isnan(Y), 0.0, weight if weight.ndim == 2 else weight[:, None])
+        scores = [
+            r2_score(y_t[w > 0.0], f[w > 0.0], sample_weight=w[w > 0.0])
+            for y_t, f, w in zip(Y.T, F.T, weight.T, strict=True)
+            if np.count_nonzero(w) > 1
+        ]
+        return float(np.mean(scores)) if scores else float("nan")
+
+
+def _one_column(Y: Array) -> Array:
+    """The single column that long format has."""
+    if Y.shape[1] != 1:
+        raise ValueError(f"y has {Y.shape[1]} columns; in long format it has one, and tasks says which task it is of.")
+    if np.isnan(Y).any():
+        raise ValueError(f"y has {int(np.isnan(Y).sum())} NaN values; in long format drop the rows without a label.")
+    return Y[:, 0]
