@@ -120,7 +120,7 @@ def test_demo_refuses_a_file_as_folder_before_it_works(run, installed, tmp_path,
     monkeypatch.setattr(demo, "STUDIES", {"never": None})
     (tmp_path / "taken").write_text("mine")
     code, out, err = run("demo", "--out", tmp_path / "taken")
-    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert (code, out, err.count("\n")) == (2, "", 1)
     assert (tmp_path / "taken").read_text() == "mine"
 
 

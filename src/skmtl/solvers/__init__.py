@@ -41,15 +41,15 @@ def solve(
     """
     if solver not in ("auto", *SOLVERS):
         raise ValueError(f"solver={solver!r} is not known; choose one of auto, {', '.join(SOLVERS)}.")
-    missing = [
-        f"{type(owner).__name__} has no {method}"
-        for owner, method in ((problem.penalty, "minimize_with"), (problem.supervised, "diagonal_energy"))
-        if not hasattr(owner, method)
-    ]
-    if solver == "newton" and missing:
-        raise ValueError(f'solver="newton" is not possible here ({" and ".join(missing)}); use solver="auto".')
+    obstacles = []
+    if not hasattr(problem.penalty, "minimize_with"):
+        obstacles.append(f"the penalty {problem.penalty.name!r} cannot be minimised together with the predictors")
+    if not hasattr(problem.supervised, "diagonal_energy"):
+        obstacles.append("it needs square loss and complete labels")
+    if solver == "newton" and obstacles:
+        raise ValueError(f'solver="newton" is not possible here: {" and ".join(obstacles)}; use solver="auto".')
     if solver == "auto":
-        solver = "anderson" if missing else "newton"
+        solver = "anderson" if obstacles else "newton"
     progress = Progress(callback)
     with single_threaded(problem.n_tasks):
         proof, n_iter = SOLVERS[solver](problem, start=start, tol=tol, max_iter=max_iter, report=progress)
