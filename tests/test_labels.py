@@ -162,6 +162,13 @@ def test_a_task_without_labels_is_named(rng):
     Y[:, 1] = np.nan
     with pytest.raises(ValueError, match="task 'b' has no label at all"):
         MultiTaskRegressor().fit(X, pd.DataFrame(Y, columns=list("abc")))
+    weight = np.ones((10, 2))
+    weight[:, 1] = 0.0
+    with pytest.raises(ValueError, match="task 'y1' has no label at all"):
+        MultiTaskRegressor().fit(X, Y[:, [0, 2]], sample_weight=weight)
+    tasks = np.arange(10) % 2
+    with pytest.raises(ValueError, match="task 1 has no label at all"):
+        MultiTaskRegressor().fit(X, Y[:, 0], sample_weight=1.0 - tasks, tasks=tasks)
 
 
 @pytest.mark.parametrize(

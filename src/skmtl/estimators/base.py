@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skmtl._linalg import Array
+from skmtl._linalg import Array, single_threaded
 from skmtl._validation import check_count, check_features, check_positive, check_weight, match_tasks
 from skmtl.features import FeatureMap, Kernel, make_feature_map
 from skmtl.losses import Loss
@@ -75,20 +75,26 @@ class MultiTaskEstimator(BaseEstimator):
         """The rows that have labels, and the labels of a table Y of shape (n, n_tasks) with NaN at its gaps."""
         weight = check_weight(sample_weight, X, Y.shape[1])
         missing = np.isnan(Y)
-        for t in np.flatnonzero(missing.all(axis=0)):
-            name = self.task_names_.tolist()[t]
-            raise ValueError(f"task {name!r} has no label at all (NaN everywhere); leave it out of y.")
         unlabelled = missing.all(axis=1)
+        weight = np.where(missing, 0.0, weight if weight.ndim == 2 else weight[:, None])
+        self._check_labelled(weight.sum(axis=0))
         if unlabelled.any():
             warnings.warn(f"{int(unlabelled.sum())} rows have no label and are left out.", UserWarning, stacklevel=3)
-        weight = np.where(missing, 0.0, weight if weight.ndim == 2 else weight[:, None])
         self._rows = np.flatnonzero(~unlabelled)
         return self._select(X), make_labels(Y[self._rows], weight[self._rows])
 
     def _column(self, X: Array, y: Array, sample_weight: Any, codes: NDArray[np.intp]) -> tuple[Array, Labels]:
         """The rows and labels of a column y with one task per row."""
         self._rows = np.arange(len(X))
-        return X, Grouped.from_rows(y, check_weight(sample_weight, X), codes, len(self.task_names_))
+        labels = Grouped.from_rows(y, check_weight(sample_weight, X), codes, len(self.task_names_))
+        self._check_labelled(labels.sums(labels.weight))
+        return X, labels
+
+    def _check_labelled(self, totals: Array) -> None:
+        """Every task needs a label that counts; ``totals`` are sums of weights, of shape (n_tasks,)."""
+        for t in np.flatnonzero(totals == 0.0):
+            name = self.task_names_.tolist()[t]
+            raise ValueError(f"task {name!r} has no label at all (all are NaN or of weight zero); leave it out.")
 
     def _select(self, X: Array) -> Array:
         """The rows that have labels; rows and columns of a kernel matrix."""
@@ -109,7 +115,8 @@ class MultiTaskEstimator(BaseEstimator):
             scale=scale,
         )
         self.feature_map_ = self._make_feature_map().fit(X)
-        design = make_design(self.feature_map_, X, targets.labels.row_weight(), intercept=self.fit_intercept)
+        with single_threaded(len(X)):
+            design = make_design(self.feature_map_, X, targets.labels.row_weight(), intercept=self.fit_intercept)
         supervised = make_supervised(design, targets.labels, loss, alpha, intercept=self.fit_intercept)
         self.eps_ = auto_eps(supervised) if eps is None else eps
         problem = Problem(supervised, penalty, self.eps_, common)
