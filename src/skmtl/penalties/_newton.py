@@ -12,10 +12,10 @@ from skmtl._linalg import Array, Mask, symmetric_part
 from skmtl.penalties.base import Certify, Smooth, SmoothPoint
 
 # Above this share of free entries the preconditioner that inverts the whole space pays.
-DENSE_SHARE = 0.8
-MAX_CG_STEPS = 200
+DENSE_SHARE = 0.95
+MAX_CG_STEPS = 500
 MAX_BACKTRACKS = 40
-NOTHING_LEFT = 1e-5
+NOTHING_LEFT = 1e-9
 
 
 def soft_threshold(M: Array, threshold: Array | float) -> Array:
