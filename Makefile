@@ -2,21 +2,25 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Added to the command line of pytest, for example: make test ARGS="-n 2 -k sparse"
+# Added to the command line of pytest, bench-edges and bench-targets, for example: make test ARGS="-n 2 -k sparse"
 ARGS ?=
 
-.PHONY: help demo test lint types layers check bench-core clean
+.PHONY: help demo test lint types layers check bench-core bench-school bench-selection bench-edges bench-targets clean
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo        install into $(VENV) and run 'skmtl demo'"
-	@echo "make test        install everything and run the tests"
-	@echo "make lint        ruff: errors, style, formatting"
-	@echo "make types       mypy"
-	@echo "make layers      import-linter: imports point down"
-	@echo "make check       all four"
-	@echo "make bench-core  speed of the core, as ratios"
-	@echo "make clean       remove $(VENV), caches and builds"
+	@echo "make demo          install into $(VENV) and run 'skmtl demo'"
+	@echo "make test          install everything and run the tests"
+	@echo "make lint          ruff: errors, style, formatting"
+	@echo "make types         mypy"
+	@echo "make layers        import-linter: imports point down"
+	@echo "make check         all four"
+	@echo "make bench-core    speed of the core, as ratios"
+	@echo "make bench-school  accuracy of every penalty on School; the data folder is in SKMTL_DATA"
+	@echo "make bench-selection  speed of choosing hyper-parameters, as ratios"
+	@echo "make bench-edges   how far the edges of a learned graph can be trusted, on tasks with a known one"
+	@echo "make bench-targets  accuracy on real multi-target sets beside kernel ridge; the data folder is in SKMTL_DATA"
+	@echo "make clean         remove $(VENV), caches and builds"
 
 demo: $(VENV)/.app
 	$(BIN)/skmtl demo
@@ -38,6 +42,18 @@ check: lint types layers test
 
 bench-core: $(VENV)/.dev
 	$(BIN)/python benchmarks/core.py
+
+bench-school: $(VENV)/.dev
+	$(BIN)/python benchmarks/school.py
+
+bench-selection: $(VENV)/.dev
+	$(BIN)/python benchmarks/selection.py
+
+bench-edges: $(VENV)/.dev
+	$(BIN)/python benchmarks/edges.py $(ARGS)
+
+bench-targets: $(VENV)/.dev
+	$(BIN)/python benchmarks/multi_target.py $(ARGS)
 
 # A stamp is written only after its step succeeded, and all stamps live in the environment they describe.
 $(VENV)/.created:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skmtl._linalg import Array
-from skmtl.targets import Grouped, Labels, make_labels
+from skmtl.targets import Grouped, Labels, Table
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,14 @@ class Entries:
     def to_labels(self) -> Labels:
         """The same labels as the solvers want them; in long format every task must have a row."""
         if self.tasks is None:
-            return make_labels(self.y, self.weight)
+            return Table(self.y, self.weight)
         return Grouped.from_rows(self.y, self.weight, self.tasks, self.n_tasks)
 
     def sums(self, U: Array) -> Array:
         """The sum over each task of values given per entry, of shape (n_tasks,)."""
         if self.tasks is None:
             return U.sum(axis=0)
-        return np.bincount(self.tasks, weights=U, minlength=self.n_tasks)
+        return np.asarray(np.bincount(self.tasks, weights=U, minlength=self.n_tasks), dtype=float)
 
     def spread(self, v: Array) -> Array:
         """A value per task as something to combine with entries."""

@@ -1,0 +1,189 @@
+"""Every candidate on every fold: scores, graphs and their accuracy, with one decomposition per fold and width."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from skmtl._linalg import Array
+from skmtl.features import FeatureMap
+from skmtl.losses import Loss
+from skmtl.model_selection.entries import Entries
+from skmtl.model_selection.folds import Split, every_task
+from skmtl.model_selection.grid import Candidate
+from skmtl.model_selection.loo import LeaveOneOut
+from skmtl.model_selection.training import Learned, SlicedKernel, Training
+from skmtl.objective import predictor_structure
+from skmtl.solvers.design import _check_square_and_symmetric
+
+# Leaving one out gives one score; its error is judged from this many groups of rows.
+LOO_GROUPS = 10
+
+# The score of predictions for test entries, given what was learned on which rows.
+Evaluate = Callable[[Entries, Array, "Fold | None"], float]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A candidate's answer on one fold, and the rows it is about."""
+
+    candidate: Candidate
+    training: Training
+    learned: Learned
+    train: NDArray[np.intp]
+    test: NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Scores of the candidates, of shape (n_candidates, n_folds); the same of edges and gaps; and mean scores."""
+
+    scores: Array
+    edges: Array
+    gaps: Array
+    means: Array
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of the whole table as one width of the kernel sees them: features, or the kernel matrix.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d), or the kernel matrix of shape (n, n)
+    feature_map : FeatureMap
+        The map for features; for a kernel matrix one that takes slices of it.
+    sliced : bool
+        Whether X is a kernel matrix.
+    """
+
+    X: Array
+    feature_map: FeatureMap
+    sliced: bool
+
+    @classmethod
+    def from_model(cls, model: Any, X: Array) -> "Rows":
+        """Compute the kernel once for all folds."""
+        feature_map = model._make_feature_map()
+        if not feature_map.on_rows:
+            return cls(X, feature_map, False)
+        K = feature_map.fit(X).transform(X)
+        if not feature_map.fresh:
+            _check_square_and_symmetric(K)
+        return cls(K, SlicedKernel(), True)
+
+    def train(self, rows: NDArray[np.intp]) -> tuple[FeatureMap, Array]:
+        """The fitted map, and training rows that are nobody else's."""
+        if self.sliced:
+            return self.feature_map, self.X[np.ix_(rows, rows)]
+        return self.feature_map.fit(self.X[rows]), self.X[rows]
+
+    def test(self, feature_map: FeatureMap, train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
+        """Test rows of the fitted map."""
+        return self.X[np.ix_(test, train)] if self.sliced else feature_map.transform(self.X[test])
+
+    def size(self, *, center: bool) -> float:
+        """The mean of the diagonal of the kernel; of features about their mean."""
+        if self.sliced:
+            return float(np.mean(np.diag(self.X))) or 1.0
+        return float(np.mean(np.sum((self.X - (self.X.mean(axis=0) if center else 0.0)) ** 2, axis=1))) or 1.0
+
+
+def search_folds(
+    model: Any,
+    rows: Rows,
+    entries: Entries,
+    loss: Loss,
+    candidates: Sequence[Candidate],
+    splits: Sequence[Split],
+    evaluate: Evaluate,
+    *,
+    scale: bool,
+    n_jobs: int | None,
+) -> Outcome:
+    """Score every candidate on every fold, the structure learned anew in each."""
+    parallel = Parallel(n_jobs=n_jobs)
+    results = parallel(
+        delayed(_search_fold)(model, rows, entries, loss, candidates, split, evaluate, scale) for split in splits
+    )
+    scores, edges, gaps = (np.array(part).T for part in zip(*results, strict=True))
+    return Outcome(scores, edges, gaps, _row_means(scores))
+
+
+def _search_fold(
+    model: Any,
+    rows: Rows,
+    entries: Entries,
+    loss: Loss,
+    candidates: Sequence[Candidate],
+    split: Split,
+    evaluate: Evaluate,
+    scale: bool,
+) -> tuple[list[float], list[float], list[float]]:
+    train, labels = every_task(entries, split[0])
+    test = entries.take(split[1])
+    # A task without a training label cannot be predicted.
+    has_labels = (labels.sums(labels.weight) > 0.0).astype(float)
+    test = Entries(test.y, test.weight * test.spread(has_labels), test.tasks, test.n_tasks)
+    feature_map, Z = rows.train(train)
+    training = Training(model, feature_map, Z, labels, loss, scale=scale)
+    Phi = training.basis(rows.test(feature_map, train, split[1]))
+    scores, edges, gaps = [], [], []
+    for candidate, learned in learn_all(training, candidates):
+        F = training.predict(learned, Phi, test)
+        scores.append(evaluate(test, F, Fold(candidate, training, learned, train, split[1])))
+        edges.append(float(learned.n_edges))
+        gaps.append(learned.gap)
+    return scores, edges, gaps
+
+
+def learn_all(training: Training, candidates: Sequence[Candidate]) -> Any:
+    """Solve the candidates in order, each from its neighbour at the same alpha, or from itself at the last one."""
+    last: dict[Any, Array] = {}
+    for candidate in candidates:
+        learned = training.solve(candidate, last.get(candidate.family(), last.get(candidate.track())))
+        last[candidate.family()] = last[candidate.track()] = learned.structure
+        yield candidate, learned
+
+
+def search_loo(
+    model: Any,
+    rows: Rows,
+    entries: Entries,
+    loss: Loss,
+    candidates: Sequence[Candidate],
+    evaluate: Evaluate,
+    *,
+    scale: bool,
+) -> Outcome:
+    """Score every candidate on rows left out in turn, with the structure learned on all rows."""
+    everything = np.arange(len(entries))
+    feature_map, Z = rows.train(everything)
+    training = Training(model, feature_map, Z, entries, loss, scale=scale)
+    targets = training.targets
+    Y = targets.labels.y.reshape(len(entries), -1)
+    leave_out = LeaveOneOut(training.design, Y, training.weight, intercept=training.intercept)
+    groups = [everything[k::LOO_GROUPS] for k in range(min(LOO_GROUPS, len(entries)))]
+    scores, edges, means = [], [], []
+    gaps = []
+    for candidate, learned in learn_all(training, candidates):
+        A = predictor_structure(learned.structure, candidate.common)
+        F = leave_out.predict(A, candidate.alpha) * targets.scale + targets.mean
+        F = F.reshape(entries.y.shape)
+        fold = Fold(candidate, training, learned, everything, everything)
+        means.append(evaluate(entries, F, fold))
+        scores.append([evaluate(entries.take(group), F[group], fold) for group in groups])
+        edges.append([float(learned.n_edges)])
+        gaps.append([learned.gap])
+    return Outcome(np.array(scores), np.array(edges), np.array(gaps), np.array(means))
+
+
+def _row_means(scores: Array) -> Array:
+    """Means over the folds where a score is defined; NaN where there is none."""
+    known = ~np.isnan(scores)
+    count = known.sum(axis=1)
+    total = np.where(known, scores, 0.0).sum(axis=1)
+    return np.divide(total, count, out=np.full(len(scores), np.nan), where=count > 0)

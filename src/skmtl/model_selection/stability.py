@@ -1,0 +1,115 @@
+"""How often each edge of the task graph is found again on other rows."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+
+from skmtl._linalg import Array
+from skmtl._validation import check_count
+from skmtl.model_selection.door import Prepared, candidate_of, prepare, settle
+from skmtl.model_selection.entries import Entries
+from skmtl.model_selection.folds import every_task
+from skmtl.model_selection.grid import Candidate
+from skmtl.model_selection.search import Rows
+from skmtl.model_selection.training import Training
+
+INTERVAL = (0.05, 0.95)
+
+
+def edge_stability(
+    estimator: Any,
+    X: ArrayLike,
+    Y: ArrayLike,
+    n_resamples: int = 100,
+    *,
+    n_jobs: int | None = None,
+    callback: Callable[[dict[str, int]], None] | None = None,
+    sample_weight: ArrayLike | None = None,
+    tasks: Any = None,
+    random_state: int | np.random.Generator | None = 0,
+) -> pd.DataFrame:
+    """Learn the graph on random halves of the rows, and count how often each edge is found.
+
+    Halves come in complementary pairs (Shah and Samworth, 2013); in long format every task is halved. An edge in most
+    halves does not hang on a few rows; that it means something about the tasks is not proved by it.
+
+    Parameters
+    ----------
+    estimator : MultiTaskRegressor or MultiTaskClassifier
+        Its parameters are held. Of a CV estimator, those it chooses on all rows.
+    X, Y, sample_weight, tasks
+        As for ``fit``.
+    n_resamples : int, default=100
+        How many halves.
+    n_jobs : int, optional
+        Halves learned in parallel, through joblib.
+    callback : callable, optional
+        Called after every half with ``{"done": k, "total": n_resamples}``, for a progress bar.
+    random_state : int or Generator, default=0
+
+    Returns
+    -------
+    DataFrame
+        A row per pair of tasks related at least once, the most frequent first: ``task_a``, ``task_b``, ``frequency``
+        (the share of halves), and over all halves ``weight`` (the median), ``weight_low``, ``weight_high`` (the
+        interval that holds nine tenths of them). Weights are entries of ``structure_``.
+
+    References
+    ----------
+    Shah, Samworth. Variable selection with error control: another look at stability selection. JRSS B 2013.
+    """
+    total = check_count("n_resamples", n_resamples)
+    estimator = settle(estimator, X, Y, sample_weight=sample_weight, tasks=tasks)
+    prepared = prepare(estimator, X, Y, sample_weight=sample_weight, tasks=tasks)
+    if len(prepared.entries) < 4:
+        raise ValueError(f"there are {len(prepared.entries)} rows with labels; halves of them need at least 4.")
+    candidate = candidate_of(estimator, prepared.entries.n_tasks)
+    rows = Rows.from_model(prepared.search._model(gamma=estimator.gamma), prepared.X)
+    halves = _halves(prepared.entries, total, np.random.default_rng(random_state))
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    found = []
+    for structure in parallel(delayed(_learn_half)(prepared, rows, candidate, half) for half in halves):
+        found.append(structure)
+        if callback is not None:
+            callback({"done": len(found), "total": total})
+    return _summarize(np.array(found), prepared.search.task_names_)
+
+
+def _halves(entries: Entries, count: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
+    """Random halves of the rows and their complements, of every task in long format."""
+    strata = np.zeros(len(entries), dtype=np.intp) if entries.tasks is None else entries.tasks
+    for k in range(count):
+        if k % 2 == 0:
+            shuffled = rng.permutation(len(entries))
+            order = shuffled[np.argsort(strata[shuffled], kind="stable")]
+        # Every other row of the shuffled strata.
+        yield np.sort(order[k % 2 :: 2])
+
+
+def _learn_half(prepared: Prepared, rows: Rows, candidate: Candidate, half: NDArray[np.intp]) -> Array:
+    train, entries = every_task(prepared.entries, half)
+    model = prepared.search._model()
+    training = Training(model, *rows.train(train), entries, prepared.loss, scale=prepared.scale, tol=model.tol)
+    return training.solve(candidate).structure
+
+
+def _summarize(structures: Array, names: NDArray[Any]) -> pd.DataFrame:
+    a, b = np.nonzero(np.triu(np.any(structures != 0.0, axis=0), 1))
+    weights = structures[:, a, b]
+    low, high = np.quantile(weights, INTERVAL, axis=0)
+    table = pd.DataFrame(
+        {
+            "task_a": names[a],
+            "task_b": names[b],
+            "frequency": np.mean(weights != 0.0, axis=0),
+            "weight": np.median(weights, axis=0),
+            "weight_low": low,
+            "weight_high": high,
+        }
+    )
+    order = np.lexsort((-np.abs(table["weight"]), -table["frequency"]))
+    return table.iloc[order].reset_index(drop=True)

@@ -1,0 +1,133 @@
+"""One training set with its decomposition, shared by a whole grid of candidates."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skmtl._linalg import Array
+from skmtl._validation import check_positive
+from skmtl.features import FeatureMap, PrecomputedMap
+from skmtl.losses import Loss
+from skmtl.model_selection.entries import Entries
+from skmtl.model_selection.grid import Candidate, is_known
+from skmtl.objective import Problem, Supervised
+from skmtl.solvers import auto_eps, make_supervised, solve
+from skmtl.solvers.design import make_design
+from skmtl.targets import balance, standardize
+
+# The search needs no more accuracy than this, relative to the objective.
+SEARCH_TOL = 1e-4
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What one candidate learned: coefficients in the basis of the design, constants, structure and its gap."""
+
+    coef: Array
+    intercept: Array
+    structure: Array
+    gap: float
+
+    @property
+    def n_edges(self) -> int:
+        return int(np.count_nonzero(np.triu(self.structure, 1)))
+
+
+class SlicedKernel(PrecomputedMap):
+    """A kernel matrix cut out of a larger one, which may be overwritten."""
+
+    fresh = True
+
+
+class Training:
+    """Rows, standardized labels and decomposition of a training set.
+
+    Parameters
+    ----------
+    model : estimator
+        Gives the intercept, the balance of tasks, the solver and its limits.
+    feature_map : FeatureMap
+    rows : ndarray
+        What the map takes; of a sliced kernel the square matrix of the training rows, which is overwritten.
+    entries : Entries
+        The labels of the rows; in long format every task has a row.
+    tol : float
+        Solutions need not be better than this, or than the model's own tolerance.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        feature_map: FeatureMap,
+        rows: Array,
+        entries: Entries,
+        loss: Loss,
+        *,
+        scale: bool,
+        tol: float = SEARCH_TOL,
+    ) -> None:
+        self.model, self.loss = model, loss
+        self._tol = max(tol, check_positive("tol", model.tol))
+        self.intercept = bool(model.fit_intercept)
+        labels = entries.to_labels()
+        single = np.zeros(entries.n_tasks, dtype=bool)
+        if loss.needs_both_classes and self.intercept:
+            single = labels.maxima(labels.y) == -labels.maxima(-labels.y)
+        # Without a minimiser a task is a constant, as in the estimator.
+        self._single = single
+        self._constant = np.nan_to_num(labels.maxima(labels.y)) * np.log1p(labels.sums(labels.weight))
+        if single.any():
+            labels = labels.with_labels(labels.y, labels.weight * labels.spread((~single).astype(float)))
+        self.targets = standardize(
+            balance(labels) if model.balance_tasks else labels,
+            center=self.intercept and loss.for_regression,
+            scale=scale,
+        )
+        self.weight = self.targets.labels.row_weight()
+        self._on_rows = feature_map.on_rows
+        self.design = make_design(feature_map, rows, self.weight, intercept=self.intercept)
+        self._step: tuple[float, Supervised, float] | None = None
+
+    def supervised(self, alpha: float) -> tuple[Supervised, float]:
+        """The supervised step and the automatic eps at one alpha; the last ones are kept."""
+        if self._step is None or alpha != self._step[0]:
+            step = make_supervised(self.design, self.targets.labels, self.loss, alpha, intercept=self.intercept)
+            self._step = alpha, step, auto_eps(step)
+        return self._step[1:]
+
+    def solve(self, candidate: Candidate, start: Array | None = None) -> Learned:
+        """Predictors and structure for one candidate."""
+        supervised, auto = self.supervised(candidate.alpha)
+        eps = candidate.epsilon * auto if candidate.eps is None else candidate.eps
+        problem = Problem(supervised, candidate.penalty, eps, candidate.common)
+        tol = self._tol
+        if is_known(candidate.penalty):
+            known: Any = candidate.penalty
+            A = known.structure(problem.n_tasks)
+            fit = problem.fit(A, tol=0.1 * tol)
+            return Learned(fit.coefficients(), fit.intercept, A, 0.0)
+        solution = solve(problem, solver=self.model.solver, start=start, tol=tol, max_iter=self.model.max_iter)
+        return Learned(solution.coef, solution.intercept, solution.structure, solution.gap)
+
+    def basis(self, Z: Array) -> Array:
+        """New rows Z of the feature map in the basis of the design, of shape (n, r)."""
+        if not self._on_rows:
+            lifted = self.design.lift(np.eye(len(self.design.values)))
+            return Z @ lifted - self.design.center @ lifted
+        # The same for a kernel, D^{1/2} H' V diag(k)^{-1/2} from the right, without a product of the size of K by K.
+        root = np.sqrt(self.weight)
+        Z = (Z - self.design.center) * root
+        if self.intercept:
+            Z -= np.outer(Z @ root, root / self.weight.sum())
+        return self.design.project(Z.T).T / np.sqrt(self.design.values)
+
+    def predict(self, learned: Learned, Phi: Array, entries: Entries) -> Array:
+        """Predictions laid out like the entries, in units of the labels."""
+        W = learned.coef * self.targets.scale
+        constant = self.targets.mean + self.targets.scale * learned.intercept
+        constant = np.where(self._single, self._constant, constant)
+        W = np.where(self._single, 0.0, W)
+        if entries.tasks is None:
+            return Phi @ W + constant
+        return np.einsum("ir,ir->i", Phi, W.T[entries.tasks]) + constant[entries.tasks]

@@ -1,0 +1,320 @@
+"""Estimators that choose their own parameters: the search against refitting, its rules, and hard cases."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from problems import related_tasks
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, StratifiedKFold, cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skmtl import MultiTaskClassifier, MultiTaskRegressor
+from skmtl.model_selection import SCORES, MultiTaskClassifierCV, MultiTaskRegressorCV, target_scores
+from skmtl.model_selection.choice import choose, describe_choice
+from skmtl.model_selection.grid import Candidate
+from skmtl.model_selection.search import Outcome
+from skmtl.penalties import PENALTIES, Fixed, Independent, Sparse
+
+SMALL = {"alphas": [1e-3, 1e-1], "mus": [0.8], "epsilons": [1.0], "cv": 3}
+
+
+@parametrize_with_checks(
+    [
+        MultiTaskRegressorCV(**SMALL),
+        MultiTaskClassifierCV(**SMALL),
+        MultiTaskRegressorCV("independent", alphas=[1e-2], kernel="rbf", gammas=[0.1, 1.0], cv=2),
+        MultiTaskClassifierCV("independent", alphas=[1e-2], kernel="rbf", gammas=[0.1], loss="logistic", cv=2),
+    ]
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def refitted(params, **shared):
+    """The estimator of one candidate."""
+    params = dict(params)
+    name, epsilon = params.pop("penalty"), params.pop("epsilon")
+    assert epsilon == 1.0
+    rest = {key: params.pop(key) for key in ("alpha", "common", "gamma")}
+    return MultiTaskRegressor(PENALTIES[name](**params), **rest, **shared)
+
+
+@pytest.mark.parametrize(("kernel", "gammas"), [("linear", None), ("rbf", [0.2])])
+@pytest.mark.parametrize("penalty", ["sparse", ["trace", "frobenius"], ["cluster", "laplacian"]])
+def test_search_is_refitting_on_every_fold(penalty, kernel, gammas, rng):
+    """Every score of the search against an estimator fitted to the fold by itself."""
+    X, Y = related_tasks(rng, 40, 4)
+    X, Y = X + 1.0, 5.0 * Y + 3.0
+    mus = [0.6, 0.9] if penalty == "sparse" else None
+    search = MultiTaskRegressorCV(
+        penalty, alphas=[1e-3, 1e-1], mus=mus, epsilons=[1.0], kernel=kernel, gammas=gammas, cv=3, tol=1e-4
+    ).fit(X, Y)
+    results = search.cv_results_
+    variance = Y.var(axis=0)
+    for i, params in enumerate(results["params"]):
+        for k, (train, test) in enumerate(KFold(3).split(X)):
+            est = refitted(params, kernel=kernel, tol=1e-8).fit(X[train], Y[train])
+            error = (Y[test] - est.predict(X[test])) ** 2
+            expected = 1.0 - np.mean(error.mean(axis=0) / variance)
+            assert results[f"split{k}_test_score"][i] == pytest.approx(expected, abs=2e-2)
+            if params["penalty"] == "independent":
+                assert results[f"split{k}_test_score"][i] == pytest.approx(expected, abs=1e-10)
+    assert search.best_score_ == results["mean_test_score"].max()
+    assert results["max_gap"].max() <= 1e-4
+
+
+def test_the_final_fit_is_that_of_the_estimator(rng):
+    X, Y = related_tasks(rng, 40, 4)
+    search = MultiTaskRegressorCV(alphas=[1e-2], mus=[0.9], epsilons=[1.0], kernel="rbf", gammas=[0.2]).fit(X, Y)
+    est = refitted(search.best_params_, kernel="rbf").fit(X, Y)
+    np.testing.assert_allclose(search.predict(X), est.predict(X), rtol=1e-12)
+    np.testing.assert_allclose(search.structure_, est.structure_, rtol=1e-12)
+    assert search.eps_ == est.eps_
+    assert search.relations().equals(est.relations())
+
+
+def test_epsilons_are_multiples_of_the_automatic_one(rng):
+    X, Y = related_tasks(rng, 40, 4)
+    search = MultiTaskRegressorCV(Sparse(), alphas=[1e-2], mus=[0.9], epsilons=[50.0], commons=[0.0]).fit(X, Y)
+    auto = MultiTaskRegressor("independent", alpha=1e-2).fit(X, Y).eps_
+    if search.best_params_["penalty"] == "sparse":
+        assert search.eps_ == pytest.approx(50.0 * auto)
+    assert set(search.cv_results_["param_epsilon"][1:]) == {50.0}
+
+
+def test_independent_tasks_alone_are_grid_search_over_kernel_ridge(rng):
+    X, Y = related_tasks(rng, 60, 3)
+    alphas = np.logspace(-4, 0, 5)
+    ours = MultiTaskRegressorCV(
+        "independent", alphas=alphas, kernel="rbf", gammas=[0.3], fit_intercept=False, scoring="neg_mean_squared_error"
+    ).fit(X, Y)
+    theirs = GridSearchCV(
+        KernelRidge(kernel="rbf", gamma=0.3), {"alpha": 48 * alphas[::-1]}, scoring="neg_mean_squared_error", cv=5
+    ).fit(X, Y)
+    np.testing.assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], rtol=1e-8)
+    assert ours.best_index_ == theirs.best_index_
+    assert "nothing to share" in ours.verdict_
+
+
+def test_a_scorer_of_scikit_learn_agrees_with_cross_val_score(rng):
+    X, y = load_iris(return_X_y=True)
+    cv = StratifiedKFold(3, shuffle=True, random_state=0)
+    search = MultiTaskClassifierCV(
+        "independent", alphas=[1e-3], kernel="rbf", gammas=[0.5], scoring="balanced_accuracy", cv=cv
+    ).fit(X, y)
+    est = MultiTaskClassifier("independent", alpha=1e-3, kernel="rbf", gamma=0.5)
+    expected = cross_val_score(est, X, y, scoring="balanced_accuracy", cv=cv)
+    ours = [search.cv_results_[f"split{k}_test_score"][0] for k in range(3)]
+    np.testing.assert_allclose(ours, expected)
+    default = clone(search).set_params(scoring=None).fit(X, y)
+    assert default.best_score_ == pytest.approx(cross_val_score(est, X, y, cv=cv).mean())
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_loo_scores_are_those_of_refitting_with_the_same_structure(intercept, rng):
+    X, Y = related_tasks(rng, 15, 3, n_features=30)
+    search = MultiTaskRegressorCV(
+        Fixed(np.eye(3) + 0.5), alphas=[1e-2], cv="loo", fit_intercept=intercept, scale_targets=False
+    ).fit(X, Y)
+    for i, structure in enumerate((np.eye(3), np.eye(3) + 0.5)):
+        F = np.empty_like(Y)
+        for row in range(15):
+            rest = np.arange(15) != row
+            est = MultiTaskRegressor(
+                Fixed(structure), alpha=1e-2 * 15 / 14, fit_intercept=intercept, scale_targets=False
+            )
+            F[row] = est.fit(X[rest], Y[rest]).predict(X[[row]])[0]
+        expected = target_scores(Y, F, "r2")["mean"]
+        assert search.cv_results_["mean_test_score"][i] == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("scoring", SCORES)
+@pytest.mark.parametrize("cv", [3, "loo"])
+def test_every_score_can_be_asked_for(scoring, cv, rng):
+    X, Y = related_tasks(rng, 30, 3)
+    if SCORES[scoring].for_classes:
+        search = MultiTaskClassifierCV(**{**SMALL, "cv": cv}, scoring=scoring).fit(X, (Y > 0).astype(int))
+    else:
+        search = MultiTaskRegressorCV(**{**SMALL, "cv": cv}, scoring=scoring).fit(X, Y)
+    assert np.isfinite(search.best_score_)
+
+
+def test_precomputed_kernel_is_sliced(rng):
+    X, Y = related_tasks(rng, 40, 3)
+    Y[3] = np.nan
+    Y[5:9, 1] = np.nan
+    K = rbf_kernel(X, gamma=0.3)
+    options = {"alphas": [1e-3, 1e-2], "mus": [0.9], "epsilons": [1.0]}
+    with pytest.warns(UserWarning, match="1 rows have no label"):
+        a = MultiTaskRegressorCV(kernel="precomputed", **options).fit(K, Y)
+    with pytest.warns(UserWarning, match="1 rows have no label"):
+        b = MultiTaskRegressorCV(kernel="rbf", gammas=[0.3], **options).fit(X, Y)
+    np.testing.assert_allclose(a.cv_results_["mean_test_score"], b.cv_results_["mean_test_score"], rtol=1e-8)
+    np.testing.assert_allclose(a.predict(K), b.predict(X), rtol=1e-8, atol=1e-8)
+
+
+def test_long_format_is_the_table_with_gaps(rng):
+    X, Y = related_tasks(rng, 60, 3)
+    tasks = rng.integers(0, 3, 60)
+    table = np.full_like(Y, np.nan)
+    table[np.arange(60), tasks] = y = Y[np.arange(60), tasks]
+    options = {"alphas": [1e-2, 1e-1], "mus": [0.9], "epsilons": [1.0]}
+    long = MultiTaskRegressorCV(**options).fit(X, y, tasks=tasks)
+    wide = MultiTaskRegressorCV(**options).fit(X, table)
+    assert set(long.cv_results_["param_common"]) == {0.0, 10.0}
+    np.testing.assert_allclose(long.cv_results_["mean_test_score"], wide.cv_results_["mean_test_score"], rtol=1e-10)
+    np.testing.assert_allclose(long.predict(X, tasks=tasks), wide.predict(X)[np.arange(60), tasks], rtol=1e-10)
+
+
+def test_a_task_with_one_row_is_left_out_where_it_has_no_label(rng):
+    X, y = rng.standard_normal((21, 2)), rng.standard_normal(21)
+    tasks = np.array(["a"] * 10 + ["b"] * 10 + ["c"])
+    search = MultiTaskRegressorCV(**SMALL).fit(X, y, tasks=tasks)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    classes = MultiTaskClassifierCV(**SMALL).fit(X, y > 0, tasks=tasks)
+    assert np.isfinite(classes.best_score_)
+    # The fold that holds the lone row scores the other tasks as if it were not there; n is labels per task.
+    splits = [(np.arange(15), np.arange(15, 21))]
+    three = MultiTaskRegressorCV("independent", alphas=[0.15], commons=[0.0], cv=splits).fit(X, y, tasks=tasks)
+    two = MultiTaskRegressorCV("independent", alphas=[0.10], commons=[0.0], cv=[(np.arange(15), np.arange(15, 20))])
+    two.fit(X[:20], y[:20], tasks=tasks[:20])
+    assert three.best_score_ == pytest.approx(two.best_score_, rel=1e-8)
+
+
+def test_weights_are_repetitions(rng):
+    X, Y = related_tasks(rng, 30, 3)
+    twice = np.concatenate([np.arange(30), np.arange(10)])
+    groups = np.arange(30) % 3
+    splits = [(np.flatnonzero(groups != k), np.flatnonzero(groups == k)) for k in range(3)]
+    repeated = [(np.flatnonzero(groups[twice] != k), np.flatnonzero(groups[twice] == k)) for k in range(3)]
+    options = {**SMALL, "tol": 1e-8}
+    a = MultiTaskRegressorCV(**{**options, "cv": splits}).fit(X, Y, sample_weight=1.0 + (np.arange(30) < 10))
+    b = MultiTaskRegressorCV(**{**options, "cv": repeated}).fit(X[twice], Y[twice])
+    np.testing.assert_allclose(a.cv_results_["mean_test_score"], b.cv_results_["mean_test_score"], atol=1e-3)
+    assert a.best_index_ == b.best_index_
+
+
+def test_folds_in_parallel_change_nothing(rng):
+    X, Y = related_tasks(rng, 30, 3)
+    one = MultiTaskRegressorCV(**SMALL).fit(X, Y)
+    two = MultiTaskRegressorCV(**SMALL, n_jobs=2).fit(X, Y)
+    np.testing.assert_allclose(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"], rtol=1e-9)
+
+
+def test_one_standard_error_prefers_the_sparser_graph(rng):
+    X, Y = related_tasks(rng, 60, 5, noise=1.0)
+    options = {"alphas": [1e-2, 1e-1], "epsilons": [1.0]}
+    best = MultiTaskRegressorCV(**options).fit(X, Y)
+    sparse = MultiTaskRegressorCV(**options, rule="1se").fit(X, Y)
+    results = sparse.cv_results_
+    scores = np.array([results[f"split{k}_test_score"] for k in range(5)])
+    behind = scores[:, [best.best_index_]] - scores
+    allowed = behind.mean(axis=0) <= behind.std(axis=0, ddof=1) / np.sqrt(5)
+    assert allowed[sparse.best_index_]
+    assert results["mean_edges"][sparse.best_index_] == results["mean_edges"][allowed].min()
+    assert sparse.best_score_ <= best.best_score_
+
+
+def test_the_verdict_says_who_won(rng):
+    X, Y = related_tasks(rng, 60, 4)
+    # All tasks forced to be one: bad for tasks that differ, good for copies of one.
+    alike = MultiTaskRegressorCV(Fixed(np.ones((4, 4))), alphas=[1e-2], kernel="rbf", gammas=[0.1])
+    assert clone(alike).fit(X, Y).verdict_.startswith("Independent tasks win")
+    copies = Y[:, [0]] + rng.standard_normal((60, 4))
+    assert clone(alike).fit(X, copies).verdict_.startswith("Sharing wins")
+
+
+def test_one_standard_error_says_that_the_best_was_passed_over():
+    graph = Candidate(Sparse(), 1.0, own={"mu": 0.9})
+    alone = Candidate(Independent(), 1.0)
+    outcome = Outcome(
+        scores=np.array([[0.5, 0.1, 0.3], [0.4, 0.2, 0.28]]),
+        edges=np.array([[4.0] * 3, [0.0] * 3]),
+        gaps=np.zeros((2, 3)),
+        means=np.array([0.3, 0.88 / 3]),
+    )
+    assert choose(outcome, "best") == 0
+    assert choose(outcome, "1se") == 1
+    assert "Sharing wins" in describe_choice([graph, alone], outcome, 0, "r2")
+    assert "within one standard error" in describe_choice([graph, alone], outcome, 1, "r2")
+
+
+def test_one_task(rng):
+    X, Y = related_tasks(rng, 30, 1)
+    search = MultiTaskRegressorCV(kernel="rbf").fit(X, Y[:, 0])
+    assert search.predict(X).shape == (30,)
+    assert search.best_params_["penalty"] == "independent"
+    assert len(set(search.cv_results_["param_gamma"])) == 4
+
+
+def test_constant_targets(rng):
+    X, Y = related_tasks(rng, 30, 3)
+    Y[:, 1] = 7.0
+    for cv in (5, "loo"):
+        search = MultiTaskRegressorCV(**{**SMALL, "cv": cv}).fit(X, Y)
+        np.testing.assert_allclose(search.predict(X)[:, 1], 7.0)
+    constant = MultiTaskRegressorCV(**SMALL).fit(X, np.full(30, 2.0))
+    assert constant.best_score_ == 1.0
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic", "hinge"])
+def test_a_fold_that_misses_a_class(loss, rng):
+    X = rng.standard_normal((20, 2))
+    Y = (rng.random((20, 3)) < 0.5).astype(int)
+    Y[:, 2] = 0
+    Y[7, 2] = 1
+    search = MultiTaskClassifierCV(alphas=[1e-1], mus=[0.9], epsilons=[1.0], loss=loss).fit(X, Y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    y = np.array(["a"] * 9 + ["b"] * 10 + ["c"])
+    assert MultiTaskClassifierCV(alphas=[1e-1], mus=[0.9], epsilons=[1.0], loss=loss).fit(X, y).best_score_ > 0.0
+
+
+def test_a_score_that_no_fold_defines_is_a_sentence(rng):
+    X = rng.standard_normal((20, 2))
+    Y = np.zeros((20, 2), dtype=int)
+    Y[:10] = 1
+    with pytest.raises(ValueError, match="not defined for any candidate"):
+        MultiTaskClassifierCV(**{**SMALL, "cv": 2}, scoring="average_precision").fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rule": "2se"}, "rule='2se' is not known; choose one of best, 1se"),
+        ({"cv": 1}, "at least 2 folds"),
+        ({"cv": 50}, "need at least 50 rows"),
+        ({"cv": "five"}, "cv='five' is not known"),
+        ({"mus": [0.5], "penalty": "trace"}, "trace has no mu"),
+        ({"mus": []}, "mus is empty"),
+        ({"alphas": [-1.0]}, "an entry of alphas"),
+        ({"mus": [1.5]}, "mu=1.5 must lie between"),
+        ({"penalty": []}, "empty list"),
+        ({"gammas": [1.0]}, "kernel='linear' has no gamma"),
+        ({"scoring": "accuracy"}, "is for classes"),
+        ({"cv": "loo", "loss": "huber"}, 'needs loss="square"'),
+        ({"cv": "loo", "scoring": "neg_mean_squared_error"}, 'not possible with cv="loo"'),
+    ],
+)
+def test_mistakes_are_named(options, message, rng):
+    X, Y = related_tasks(rng, 20, 2)
+    with pytest.raises(ValueError, match=message):
+        MultiTaskRegressorCV(**options).fit(X, Y)
+
+
+def test_loo_with_gaps_is_refused(rng):
+    X, Y = related_tasks(rng, 20, 2)
+    Y[:3, 0] = np.nan
+    with pytest.raises(ValueError, match=r"3 are missing\. Use cv=5"):
+        MultiTaskRegressorCV(cv="loo").fit(X, Y)
+
+
+def test_splitters_and_frames(rng):
+    X, Y = related_tasks(rng, 30, 3)
+    frame = pd.DataFrame(Y, columns=["a", "b", "c"])
+    search = MultiTaskRegressorCV(**{**SMALL, "cv": ShuffleSplit(4, random_state=0)}).fit(X, frame)
+    assert search.task_names_.tolist() == ["a", "b", "c"]
+    assert "split3_test_score" in search.cv_results_
+    assert pd.DataFrame(search.cv_results_).shape[0] == len(search.cv_results_["params"])

@@ -1,0 +1,171 @@
+"""Paths, stability and the comparison of methods."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from problems import related_tasks
+from scipy import stats
+from sklearn.base import clone
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import KFold
+
+from skmtl import MultiTaskClassifier, MultiTaskRegressor
+from skmtl.model_selection import (
+    MultiTaskClassifierCV,
+    MultiTaskRegressorCV,
+    compare_methods,
+    edge_stability,
+    structure_path,
+)
+from skmtl.model_selection.compare import paired_interval
+from skmtl.penalties import Sparse
+
+MUS = [0.5, 0.8, 0.95]
+SMALL = {"alphas": [1e-3, 1e-1], "mus": [0.8], "epsilons": [1.0], "cv": 3}
+
+
+def two_pairs(rng, n):
+    """Tasks a, b and c, d go together; nothing else does."""
+    X = rng.standard_normal((n, 6))
+    first, second = X[:, :3] @ [1.0, -1.0, 2.0], X[:, 3:] @ [2.0, 1.0, -1.0]
+    Y = np.column_stack([first, -first, second, second]) + 0.3 * rng.standard_normal((n, 4))
+    return X, pd.DataFrame(Y, columns=list("abcd"))
+
+
+@pytest.mark.parametrize("eps", ["auto", 0.05])
+def test_a_path_is_a_fit_for_every_mu(eps, rng):
+    X, Y = related_tasks(rng, 40, 5)
+    est = MultiTaskRegressor(kernel="rbf", gamma=0.2, alpha=1e-2, eps=eps, common=0.5, tol=1e-9)
+    path = structure_path(est, X, Y, MUS, cv=None)
+    for mu, structure in zip(path.mus, path.structures, strict=True):
+        alone = clone(est).set_params(penalty=Sparse(mu)).fit(X, Y)
+        np.testing.assert_allclose(structure, alone.structure_, atol=1e-4)
+        np.testing.assert_array_equal(structure != 0.0, alone.structure_ != 0.0)
+    assert np.isnan(path.scores).all()
+    assert path.gaps.max() <= 1e-9
+
+
+def test_scores_of_a_path_are_those_of_the_search(rng):
+    X, Y = related_tasks(rng, 40, 4)
+    path = structure_path(MultiTaskRegressor(alpha=1e-1), X, Y, MUS)
+    search = MultiTaskRegressorCV(alphas=[1e-1], mus=MUS, epsilons=[1.0]).fit(X, Y)
+    np.testing.assert_allclose(path.scores, search.cv_results_["mean_test_score"][1:], rtol=1e-10)
+    frame = path.to_frame()
+    assert frame["n_edges"].is_monotonic_increasing
+    assert len(path.edges()) == frame["n_edges"].sum()
+
+
+def test_paths_of_classes_and_long_tables(rng):
+    X, Y = related_tasks(rng, 60, 3)
+    path = structure_path(MultiTaskClassifier(alpha=1e-1), X, (Y > 0).astype(int), MUS, cv=3)
+    search = MultiTaskClassifierCV(alphas=[1e-1], mus=MUS, epsilons=[1.0], cv=3).fit(X, (Y > 0).astype(int))
+    np.testing.assert_allclose(path.scores, search.cv_results_["mean_test_score"][1:])
+    tasks = np.arange(60) % 3
+    path = structure_path(MultiTaskRegressor(alpha=1e-1), X, Y[np.arange(60), tasks], MUS, tasks=tasks, cv=3)
+    assert path.structures.shape == (3, 3, 3)
+    with pytest.raises(ValueError, match="penalty='trace' has no mu"):
+        structure_path(MultiTaskRegressor("trace"), X, Y)
+    with pytest.raises(TypeError, match="pass a MultiTaskRegressor"):
+        structure_path(Sparse(), X, Y)
+
+
+def test_stable_edges_are_the_true_ones(rng):
+    X, Y = two_pairs(rng, 80)
+    calls = []
+    table = edge_stability(MultiTaskRegressor(Sparse(0.5), alpha=1e-2), X, Y, 20, callback=calls.append)
+    stable = table[table["frequency"] > 0.9]
+    assert set(zip(stable["task_a"], stable["task_b"], strict=True)) == {("a", "b"), ("c", "d")}
+    weight = stable.set_index("task_a")["weight"]
+    assert weight["a"] < 0 < weight["c"]
+    assert (table["weight_low"] <= table["weight"]).all()
+    assert (table["weight"] <= table["weight_high"]).all()
+    assert calls[-1] == {"done": 20, "total": 20}
+    assert table["frequency"].is_monotonic_decreasing
+
+
+def test_a_half_is_a_fit_on_its_rows(rng):
+    """Two resamples are the halves of one shuffle: refit them with the estimator."""
+    X, Y = two_pairs(rng, 40)
+    est = MultiTaskRegressor(Sparse(0.7), kernel="rbf", gamma=0.1, alpha=1e-2)
+    table = edge_stability(est, X, Y, 2, random_state=3)
+    order = np.random.default_rng(3).permutation(40)
+    halves = [clone(est).fit(X[rows], Y.iloc[rows]).structure_ for rows in (np.sort(order[::2]), np.sort(order[1::2]))]
+    for _, edge in table.iterrows():
+        a, b = "abcd".index(edge["task_a"]), "abcd".index(edge["task_b"])
+        assert edge["frequency"] == np.mean([A[a, b] != 0.0 for A in halves])
+        assert edge["weight"] == pytest.approx(np.mean([A[a, b] for A in halves]), rel=1e-6)
+
+
+def test_stability_in_parallel_and_in_long_format(rng):
+    X, Y = two_pairs(rng, 60)
+    tasks = np.array(list("abcd"))[np.arange(60) % 4]
+    y = Y.to_numpy()[np.arange(60), np.arange(60) % 4]
+    est = MultiTaskRegressor(alpha=1e-2)
+    one = edge_stability(est, X, y, 6, tasks=tasks)
+    two = edge_stability(est, X, y, 6, tasks=tasks, n_jobs=2)
+    pd.testing.assert_frame_equal(one, two)
+
+
+def test_stability_of_a_search_is_that_of_its_choice(rng):
+    X, Y = two_pairs(rng, 40)
+    search = MultiTaskRegressorCV(alphas=[1e-2, 1.0], mus=[0.6], epsilons=[2.0], cv=3)
+    chosen = clone(search).fit(X, Y).to_estimator()
+    pd.testing.assert_frame_equal(edge_stability(search, X, Y, 4), edge_stability(chosen, X, Y, 4))
+
+
+@pytest.mark.parametrize("kernel", ["linear", "precomputed"])
+def test_comparison_is_nested_selection(kernel, rng):
+    """Scores against searches fitted to every training fold by hand."""
+    X, Y = related_tasks(rng, 45, 3)
+    rows = X if kernel == "linear" else rbf_kernel(X, gamma=0.1)
+    estimator = MultiTaskRegressorCV(**SMALL, kernel=kernel)
+    table = compare_methods(rows, Y, ["sparse", "trace"], estimator=estimator, cv=3)
+    expected = np.zeros(3)
+    for train, test in KFold(3).split(X):
+        block = rows[np.ix_(train, train)] if kernel == "precomputed" else rows[train]
+        new = rows[np.ix_(test, train)] if kernel == "precomputed" else rows[test]
+        F = clone(estimator).fit(block, Y[train]).predict(new)
+        expected += (1.0 - ((Y[test] - F) ** 2).mean(axis=0) / Y.var(axis=0)) / 3.0
+    sparse = table[table["method"] == "sparse"]
+    np.testing.assert_allclose(sparse["score"].iloc[:3], expected, rtol=1e-8)
+    assert sparse["score"].iloc[3] == pytest.approx(expected.mean())
+    assert table["method"].unique().tolist() == ["sparse", "trace"]
+    np.testing.assert_allclose(table["difference"], table["score"] - table["independent"], atol=1e-12)
+    assert set(table["verdict"]) <= {"helps", "hurts", "no evidence"}
+
+
+def test_verdicts_follow_the_interval(rng):
+    """Without the correction for shared rows the interval is the paired t-test of scipy."""
+    differences = rng.standard_normal((8, 3)) + np.array([3.0, 0.0, -3.0])
+    low, high = paired_interval(differences, 0.0, 0.9)
+    interval = stats.ttest_1samp(differences, 0.0).confidence_interval(0.9)
+    np.testing.assert_allclose([low, high], [interval.low, interval.high])
+    wide = paired_interval(differences, 0.25, 0.9)
+    assert np.all(wide[0] < low)
+    assert np.all(wide[1] > high)
+
+
+def test_comparison_of_classes_and_long_tables(rng):
+    X, Y = related_tasks(rng, 60, 3)
+    labels = (Y > 0).astype(int)
+    labels[:, 2] = 0
+    labels[4, 2] = 1
+    estimator = MultiTaskClassifierCV(alphas=[1e-1], mus=[0.8], epsilons=[1.0], cv=2, loss="logistic")
+    table = compare_methods(X, labels, ["sparse"], estimator=estimator, cv=2)
+    assert table["score"].between(0.0, 1.0).all()
+    tasks = np.arange(60) % 3
+    y = Y[np.arange(60), tasks]
+    table = compare_methods(X, y, ["sparse"], estimator=MultiTaskRegressorCV(**SMALL), cv=3, tasks=tasks)
+    assert table["task"].tolist() == [0, 1, 2, "(all tasks)"]
+
+
+def test_mistakes_are_named(rng):
+    X, Y = related_tasks(rng, 20, 2)
+    with pytest.raises(ValueError, match="no method to compare"):
+        compare_methods(X, Y, ["independent"])
+    with pytest.raises(TypeError, match="with CV at the end"):
+        compare_methods(X, Y, estimator=MultiTaskRegressor())
+    with pytest.raises(ValueError, match=r"level=95 must lie"):
+        compare_methods(X, Y, level=95)
+    with pytest.raises(ValueError, match="n_resamples=0"):
+        edge_stability(MultiTaskRegressor(), X, Y, 0)
