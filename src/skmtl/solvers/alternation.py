@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,9 +10,8 @@ from skmtl._linalg import Array, inverse_spd, symmetric_part
 from skmtl.objective import Fit, Problem, Proof
 
 MEMORY = 6
-# The certificate is asked for when a round gained less than this many times tol, and every few rounds.
-NEAR_THE_END = 2.0
-CHECK_EVERY = 10
+# The first certificate is asked for when a round gains less than this many times tol, and one every few rounds.
+NEAR_THE_END, CHECK_EVERY = 2.0, 10
 FIRST_STEP_TOL = 1e-3
 TINY = float(np.finfo(float).tiny)
 
@@ -27,6 +27,7 @@ def alternate(
 ) -> tuple[Proof, int]:
     """Alternate the two steps until the relative gap is at most ``tol``; returns the proof and the rounds."""
     propose = _Anderson() if accelerate else _plain
+    prove = _Prover(problem, tol, report)
     identity = np.eye(problem.n_tasks)
     A = problem.penalty.minimize(identity).structure if start is None else start
     # Steps more exact than the round that they are part of are wasted.
@@ -34,9 +35,8 @@ def alternate(
     fit = problem.fit(A, tol=step_tol)
     value, gain, n_iter = problem.objective(A, fit), np.inf, 0
     for n_iter in range(1, max_iter + 1):
-        near = gain <= NEAR_THE_END * tol * abs(value) or n_iter % CHECK_EVERY == 0
-        if near and _prove(problem, A, fit, tol, report).gap <= tol:
-            proof = _finish(problem, A, fit, tol, report)
+        if prove.may_pass(n_iter, gain, value) and prove(A, fit).gap <= tol:
+            proof = _finish(problem, A, fit, tol, prove)
             if proof.gap <= tol:
                 return proof, n_iter
             A, fit, value = proof.structure, proof.fit, proof.objective
@@ -49,23 +49,43 @@ def alternate(
                 break
         A, value, gain = candidate, candidate_value, value - candidate_value
         step_tol = max(0.1 * tol, min(step_tol, 0.01 * gain / max(abs(value), TINY)))
-    return _finish(problem, A, fit, tol, report), n_iter
+    return _finish(problem, A, fit, tol, prove), n_iter
 
 
-def _finish(problem: Problem, A: Array, fit: Fit, tol: float, report: Callable[[Proof], None]) -> Proof:
+class _Prover:
+    """Asks for certificates when they may pass, and keeps the best bound, which holds whatever the structure."""
+
+    def __init__(self, problem: Problem, tol: float, report: Callable[[Proof], None]) -> None:
+        self._problem, self._tol, self._report = problem, tol, report
+        self._bound, self._worth_trying, self._gain = -np.inf, np.inf, np.inf
+
+    def may_pass(self, n_iter: int, gain: float, value: float) -> bool:
+        """Whether the rounds have become so flat that the gap may be closed."""
+        self._gain = gain
+        flat = gain <= min(NEAR_THE_END * self._tol * abs(value), self._worth_trying)
+        return flat or n_iter % CHECK_EVERY == 0
+
+    def __call__(self, A: Array, fit: Fit) -> Proof:
+        """The certificate of A, its scale searched for where the plain one does not reach tol."""
+        plain = self._problem.prove(A, fit)
+        proof = self._keep_best(plain)
+        if proof.gap > self._tol:
+            proof = self._keep_best(self._problem.prove_better(plain))
+        # A failure is not repeated before the rounds are flatter by as much as the gap was too wide, within reason.
+        self._worth_trying = self._gain * min(max(self._tol / max(proof.gap, TINY), 0.2), 0.7)
+        self._report(proof)
+        return proof
+
+    def _keep_best(self, proof: Proof) -> Proof:
+        self._bound = max(self._bound, proof.lower_bound)
+        return replace(proof, lower_bound=self._bound)
+
+
+def _finish(problem: Problem, A: Array, fit: Fit, tol: float, prove: _Prover) -> Proof:
     """One more structure step, because a mixture of structures has no exact zeros."""
     S = fit.energy(A) + problem.eps * np.eye(problem.n_tasks)
     A = problem.penalty.minimize(S, start=A, tol=0.1 * tol).structure
-    return _prove(problem, A, problem.fit(A, tol=0.1 * tol), tol, report)
-
-
-def _prove(problem: Problem, A: Array, fit: Fit, tol: float, report: Callable[[Proof], None]) -> Proof:
-    """A certificate, searched for where the plain one does not reach ``tol``, and reported."""
-    proof = problem.prove(A, fit)
-    if proof.gap > tol:
-        proof = problem.prove_better(proof)
-    report(proof)
-    return proof
+    return prove(A, problem.fit(A, tol=0.1 * tol))
 
 
 def _plain(A: Array, step: Array) -> list[Array]:
