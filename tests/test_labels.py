@@ -95,7 +95,7 @@ def test_doubling_rows_is_doubling_weights(kernel, loss, rng):
     settings = {"kernel": kernel, "loss": loss, "alpha": 1e-2}
     weighted = MultiTaskRegressor(**settings).fit(X, Y, sample_weight=weight)
     repeated = MultiTaskRegressor(**settings).fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight, axis=0))
-    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-7)
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-8)
     assert weighted.solution_.objective == pytest.approx(repeated.solution_.objective, rel=1e-8)
 
 
@@ -114,7 +114,7 @@ def test_weights_per_label(rng):
     twice = MultiTaskRegressor(kernel="rbf").fit(
         np.repeat(rows, times, axis=0), np.repeat(y, times), tasks=np.repeat(tasks, times)
     )
-    np.testing.assert_allclose(est.predict(X), twice.predict(X), atol=1e-7)
+    np.testing.assert_allclose(est.predict(X), twice.predict(X), atol=1e-8)
     with pytest.raises(ValueError, match="sample_weight has shape"):
         MultiTaskRegressor().fit(X, Y, sample_weight=weight[:, :2])
 
