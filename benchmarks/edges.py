@@ -1,0 +1,254 @@
+"""Can the edges of a learned graph be trusted: ``python benchmarks/edges.py`` or ``make bench-edges``.
+
+Tasks with a known sparse structure (10 tasks, 200 rows, half of the structure zero), 20 seeds. The sparse penalty's
+alpha and mu are chosen once per seed by ``MultiTaskRegressorCV``; ``edge_stability`` then learns the graph on 50
+halves of the rows. Reported: the share of false edges among those in more than 0.9 of the halves, and the average
+precision of all 45 pairs, ranked by stability and by other measures. An edge is true when the structure is not zero
+there. By default the targets come from a corrupted copy of the structure, which is dense; its own entries are one of
+the rankings, since no method can learn more from the targets. The same is done without corruption, and for each mu.
+"""
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed, parallel_config
+from scipy import stats
+from sklearn.covariance import GraphicalLassoCV
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import average_precision_score
+
+from skmtl import MultiTaskRegressor, MultiTaskRegressorCV, edge_stability
+from skmtl.datasets import make_sparse_tasks
+from skmtl.penalties import Sparse
+
+N_TASKS, N_ROWS, SUPPORT = 10, 200, 0.5
+PAIRS = np.triu_indices(N_TASKS, 1)
+N_RESAMPLES, STABLE, BAR = 50, 0.9, 5.0
+MUS = [0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 1.0]
+RANKINGS = {
+    "stability": "stability",
+    "stability, ties by weight": "stability, then the median weight",
+    "A": "`abs(A)` of `sparse`, one fit",
+    "independent": "correlation of independent kernel ridge predictors",
+    "trace": "`abs(A)` of `trace` (MTRL)",
+    "lasso": "graphical lasso on the targets",
+    "source": "the structure that made the targets (not a method)",
+}
+CORRUPTIONS = (0.1, 0.0)
+
+
+def main():
+    arguments = parse_arguments()
+    rows = read_rows(arguments.out)
+    seeds = range(arguments.seeds)
+    rows = [row for row in rows if row["seed"] in seeds]
+    if not arguments.report:
+        rows = run(seeds, arguments, rows)
+    print(render(rows))
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=20, help="number of seeds (default 20)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes, of one BLAS thread each (default 1)")
+    parser.add_argument("--out", metavar="FILE", help="JSON lines, one per corruption and seed; kept")
+    parser.add_argument("--report", action="store_true", help="print the tables of what --out has, and compute nothing")
+    return parser.parse_args()
+
+
+def read_rows(out):
+    return [json.loads(line) for line in Path(out).read_text().splitlines()] if out and Path(out).exists() else []
+
+
+def run(seeds, arguments, rows):
+    """Rows that are there already, and one for every corruption and seed that is not."""
+    done = {(row["corruption"], row["seed"]) for row in rows}
+    todo = [item for item in product(CORRUPTIONS, seeds) if item not in done]
+    with parallel_config(backend="loky", inner_max_num_threads=1):
+        results = Parallel(n_jobs=arguments.jobs, return_as="generator_unordered", pre_dispatch=arguments.jobs)(
+            delayed(evaluate)(*item) for item in todo
+        )
+        for count, row in enumerate(results, start=1):
+            rows.append(row)
+            if arguments.out:
+                with open(arguments.out, "a") as file:
+                    print(json.dumps(row), file=file)
+            print(f"{count}/{len(todo)} {row}", file=sys.stderr, flush=True)
+    return rows
+
+
+def evaluate(corruption, seed):
+    """All rankings of one seed, and how many stable edges are false."""
+    started = time.perf_counter()
+    data = make_sparse_tasks(N_TASKS, n_samples=N_ROWS, support=SUPPORT, corruption=corruption, random_state=seed)
+    true = data.structure[PAIRS] != 0.0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        search = MultiTaskRegressorCV(["sparse", "trace"], mus=MUS, epsilons=[1.0]).fit(data.X, data.Y)
+        chosen = {name: best_of(search, penalty=name) for name in ("sparse", "trace", "independent")}
+        models = {name: make_model(params).fit(data.X, data.Y) for name, params in chosen.items()}
+        along = {mu: find_edges(best_of(search, penalty="sparse", mu=mu), data, seed) for mu in MUS}
+    frequency, weight = along[chosen["sparse"]["mu"]]
+    measures = {
+        "stability": frequency,
+        "stability, ties by weight": break_ties(frequency, weight),
+        "A": models["sparse"].structure_[PAIRS],
+        "independent": correlations(models["independent"])[PAIRS],
+        "trace": models["trace"].structure_[PAIRS],
+        "lasso": partial_correlations(data.Y)[PAIRS],
+        "source": data.corrupted_structure[PAIRS],
+    }
+    return {
+        "corruption": corruption,
+        "seed": seed,
+        "true": int(true.sum()),
+        **count_stable(true, frequency),
+        "edges": int(np.count_nonzero(measures["A"])),
+        "false_edges": int(np.count_nonzero(measures["A"][~true])),
+        "precision": {name: float(average_precision_score(true, np.abs(of))) for name, of in measures.items()},
+        "along": [
+            {
+                "mu": mu,
+                **count_stable(true, frequency),
+                "precision": float(average_precision_score(true, break_ties(frequency, weight))),
+            }
+            for mu, (frequency, weight) in along.items()
+        ],
+        "chosen": chosen,
+        "best": search.best_params_["penalty"],
+        "not_converged": sum(issubclass(one.category, ConvergenceWarning) for one in caught),
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def best_of(search, **wanted):
+    """Parameters of the best candidate among those that have the wanted ones."""
+    results = search.cv_results_
+    rows = [i for i, params in enumerate(results["params"]) if wanted.items() <= params.items()]
+    params = results["params"][max(rows, key=lambda i: results["mean_test_score"][i])]
+    return {name: params[name] for name in ("penalty", "alpha", "mu") if name in params}
+
+
+def make_model(params):
+    penalty = Sparse(params["mu"]) if params["penalty"] == "sparse" else params["penalty"]
+    return MultiTaskRegressor(penalty, alpha=params["alpha"])
+
+
+def find_edges(params, data, seed):
+    """For each pair how often it is an edge, and the size of its median weight."""
+    model = make_model(params)
+    table = edge_stability(model, data.X, data.Y, N_RESAMPLES, random_state=seed)
+    names = model.fit(data.X, data.Y).task_names_.tolist()
+    a, b = ([names.index(task) for task in table[side]] for side in ("task_a", "task_b"))
+    matrices = np.zeros((2, N_TASKS, N_TASKS))
+    for matrix, column in zip(matrices, ("frequency", "weight"), strict=True):
+        matrix[a, b] = matrix[b, a] = np.abs(table[column])
+    return matrices[0][PAIRS], matrices[1][PAIRS]
+
+
+def break_ties(frequency, weight):
+    """Frequencies are multiples of 1/50; half a step at most is added to them."""
+    return frequency + 0.5 / N_RESAMPLES * weight / max(weight.max(), 1e-12)
+
+
+def count_stable(true, frequency):
+    stable = frequency > STABLE
+    return {"stable": int(stable.sum()), "false": int((stable & ~true).sum())}
+
+
+def correlations(model):
+    """B'KB scaled to a unit diagonal; with a linear kernel it is W'W."""
+    W = np.asarray(model.coef_)
+    S = W.T @ W if W.shape[1] == N_TASKS else W @ W.T
+    size = np.sqrt(np.diag(S))
+    return S / np.outer(size, size)
+
+
+def partial_correlations(Y):
+    precision = GraphicalLassoCV().fit((Y - Y.mean(axis=0)) / Y.std(axis=0)).precision_
+    size = np.sqrt(np.diag(precision))
+    return -precision / np.outer(size, size)
+
+
+# Tables ---------------------------------------------------------------------------------------------------------------
+
+
+def render(rows):
+    """All results, as Markdown."""
+    parts = ((corruption, [row for row in rows if row["corruption"] == corruption]) for corruption in CORRUPTIONS)
+    return "\n\n".join(f"corruption={corruption:g}\n\n{summarise(of)}\n\n{path(of)}" for corruption, of in parts if of)
+
+
+def summarise(rows):
+    """False edges and rankings with the chosen mu."""
+    shares = 100.0 * np.array([row["false"] / row["stable"] for row in rows if row["stable"]])
+    n_stable, n_false, n_true = (sum(row[key] for row in rows) for key in ("stable", "false", "true"))
+    share = percent(n_false, n_stable)
+    mus = [row["chosen"]["sparse"]["mu"] for row in rows]
+    lines = [
+        f"{len(rows)} seeds; {n_true} of {45 * len(rows)} pairs are true edges. Chosen mu: "
+        + ", ".join(f"{mu:g} ({mus.count(mu)})" for mu in MUS if mu in mus)
+        + ".",
+        "",
+        f"Stability above {STABLE}: {n_stable} edges, {n_false} of them false: {share:.1f}% (aim: {BAR:g}% at most): "
+        f"{'PASS' if share <= BAR else 'MISS'}. Mean over the {len(shares)} seeds with such an edge: "
+        f"{mean_and_error(shares, 1)}%. Found: {percent(n_stable - n_false, n_true):.0f}% of the true edges.",
+        "",
+        "| edges ranked by | average precision | stability less this (95%) | |",
+        "| --- | ---: | ---: | --- |",
+    ]
+    precision = {name: np.array([row["precision"][name] for row in rows]) for name in RANKINGS}
+    for name, words in RANKINGS.items():
+        cells = [words, mean_and_error(precision[name], 3), "", ""]
+        if name != "stability":
+            mean, low, high = interval(precision["stability"] - precision[name])
+            cells[2:] = f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]", verdict(low, high)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, "", f"A random order has {np.mean([row['true'] / 45 for row in rows]):.3f}."])
+
+
+def path(rows):
+    """The same for each mu, alpha being the best for it."""
+    lines = [
+        f"| mu | edges with stability above {STABLE} | false | share (%) | of the true edges (%) | average precision |",
+        "| ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    n_true = sum(row["true"] for row in rows)
+    for k, mu in enumerate(MUS):
+        n_stable, n_false = (sum(row["along"][k][key] for row in rows) for key in ("stable", "false"))
+        share = f"{percent(n_false, n_stable):.1f}" if n_stable else ""
+        precision = mean_and_error([row["along"][k]["precision"] for row in rows], 3)
+        found = f"{percent(n_stable - n_false, n_true):.0f}"
+        lines.append(f"| {mu:g} | {n_stable} | {n_false} | {share} | {found} | {precision} |")
+    return "\n".join(lines)
+
+
+def percent(part, whole):
+    return 100.0 * part / max(whole, 1)
+
+
+def verdict(low, high):
+    return "stability is ahead" if low > 0.0 else "stability is behind" if high < 0.0 else "no evidence"
+
+
+def interval(differences):
+    """Mean and 95% interval (Student)."""
+    mean = float(differences.mean())
+    if len(differences) < 2:
+        return mean, -np.inf, np.inf
+    half = stats.t.ppf(0.975, len(differences) - 1) * stats.sem(differences)
+    return mean, mean - half, mean + half
+
+
+def mean_and_error(values, digits):
+    return f"{np.mean(values):.{digits}f} ± {stats.sem(values) if len(values) > 1 else np.nan:.{digits}f}"
+
+
+if __name__ == "__main__":
+    main()
