@@ -169,3 +169,10 @@ def test_mistakes_are_named(rng):
         compare_methods(X, Y, level=95)
     with pytest.raises(ValueError, match="n_resamples=0"):
         edge_stability(MultiTaskRegressor(), X, Y, 0)
+
+
+def test_stability_of_a_dense_structure_is_a_warning(rng):
+    X, Y = related_tasks(rng, 40, 3)
+    with pytest.warns(UserWarning, match="frequencies say nothing"):
+        table = edge_stability(MultiTaskRegressor("trace", kernel="rbf"), X, Y, n_resamples=4)
+    assert (table["frequency"] == 1.0).all()

@@ -1,5 +1,6 @@
 """How often each edge of the task graph is found again on other rows."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -76,7 +77,15 @@ def edge_stability(
         found.append(structure)
         if callback is not None:
             callback({"done": len(found), "total": total})
-    return _summarize(np.array(found), prepared.search.task_names_)
+    structures = np.array(found)
+    if prepared.entries.n_tasks > 2 and np.all(structures != 0.0):
+        warnings.warn(
+            "every pair of tasks is related on every half of the rows, so frequencies say nothing: this structure is "
+            "dense; use the sparse penalty with a smaller mu.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return _summarize(structures, prepared.search.task_names_)
 
 
 def _halves(entries: Entries, count: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
