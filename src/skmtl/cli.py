@@ -1,5 +1,6 @@
 """The command line: short commands over the public interface."""
 
+import importlib
 import os
 import sys
 from collections.abc import Iterable
@@ -32,7 +33,8 @@ def main() -> None:
 
 def make_app() -> Any:
     """The Typer application; Typer and Rich are imported here, for the library works without them."""
-    import rich  # noqa: F401
+    # Commands need Rich later on; that it is missing should be said before they start.
+    importlib.import_module("rich")
     import typer
 
     app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)

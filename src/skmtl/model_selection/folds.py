@@ -89,4 +89,5 @@ def _positions(pairs: Any, rows: NDArray[np.intp]) -> Iterator[Split]:
     for pair in pairs:
         train, test = (np.asarray(part) for part in pair)
         train, test = (np.flatnonzero(part) if part.dtype == bool else part for part in (train, test))
-        yield tuple(np.searchsorted(rows, part[np.isin(part, rows)]) for part in (train, test))  # type: ignore[misc]
+        train, test = (np.searchsorted(rows, part[np.isin(part, rows)]) for part in (train, test))
+        yield train, test
