@@ -124,20 +124,6 @@ def test_demo_refuses_a_file_as_folder_before_it_works(run, installed, tmp_path,
     assert (tmp_path / "taken").read_text() == "mine"
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "relations.csv"
-    path.write_text("old")
-
-    def full(*_):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(cli.os, "replace", full)
-    with pytest.raises(OSError, match="disk full"):
-        cli.write_whole(path, "new")
-    assert [p.name for p in tmp_path.iterdir()] == ["relations.csv"]
-    assert path.read_text() == "old"
-
-
 def test_progress_moves_once_per_fit(small):
     ticks = []
     outcome = demo.run(demo.STUDIES["diabetes"](), tick=lambda: ticks.append(1))

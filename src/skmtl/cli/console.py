@@ -1,0 +1,49 @@
+"""What people see: tables, and bars that move while they wait."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.progress import Progress
+
+
+def show_frame(frame: "pd.DataFrame", corner: str) -> None:
+    """Print a data frame of numbers with three decimals, its index first."""
+    show_table([corner, *frame.columns], ([i, *(f"{v:.3f}" for v in row)] for i, *row in frame.itertuples()))
+
+
+def show_table(columns: Iterable[Any], rows: Iterable[Iterable[Any]]) -> None:
+    """Print a table that keeps its words whole: long cells fold, none is cut."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(Text(str(column)), overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(str(cell)) for cell in row))
+    Console().print(table)
+
+
+@contextmanager
+def progress() -> Iterator["Progress"]:
+    """Bars that are gone when the work is done; nothing where the output is not a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console()
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
+        yield bars
+
+
+def make_folder(folder: Path) -> None:
+    """Create the folder before the work starts, or say in one sentence why that is not possible."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(error.errno, f"cannot write there: {error.strerror}", str(folder)) from None
