@@ -12,6 +12,8 @@ from sklearn.utils.validation import _check_sample_weight, check_array, validate
 
 from skmtl._linalg import Array
 
+# What names of tasks may be; a fraction, say, is a number too, but becomes its text.
+PLAIN = (str, int, float, np.integer, np.floating, np.bool_)
 NO_TARGET = "this estimator requires y to be passed, but the target y is None."
 
 
@@ -137,7 +139,7 @@ def plain_values(values: Any) -> NDArray[Any]:
     """A column as an array of strings, numbers and None; anything else becomes its text."""
     column = np.empty(len(values), dtype=object)
     column[:] = np.asarray(values, dtype=object) if not hasattr(values, "tolist") else values.tolist()
-    simple = all(isinstance(value, str | Real) for value in set(pd.unique(pd.Series(column, dtype=object))))
+    simple = all(isinstance(value, PLAIN) for value in set(pd.unique(pd.Series(column, dtype=object))))
     if simple:
         return column
     missing = pd.isna(column)
@@ -155,4 +157,11 @@ def plain_names(names: Sequence[Any]) -> NDArray[Any]:
 
 
 def _plain(name: Any) -> Any:
-    return name if isinstance(name, str | Real) else str(name)
+    """A string, bool, int or float of Python itself; an enumeration, say, gives its value if that is what it is."""
+    if isinstance(name, str):
+        return str.__str__(name)
+    if isinstance(name, bool | np.bool_):
+        return bool(name)
+    if isinstance(name, PLAIN):
+        return int(name) if isinstance(name, Integral) else float(name)
+    return str(name)
