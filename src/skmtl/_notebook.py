@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from html import escape
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from skmtl._linalg import Array
+
+Index = NDArray[np.intp]
 
 SAME, OPPOSITE = "#2a7f9e", "#d0603f"
 SIZE, RADIUS, MARGIN = 200.0, 92.0, 150.0
@@ -30,17 +33,19 @@ def draw_relations(names: Sequence[str], structure: Array, certificate: str) -> 
     )
 
 
-def circle_order(structure: Array) -> Array:
+def circle_order(structure: Array) -> Index:
     """An order of the tasks in which related ones are neighbours."""
     sizes = np.sqrt(np.maximum(np.diag(structure), np.finfo(float).tiny))
     distance = 1.0 - np.minimum(np.abs(structure) / np.outer(sizes, sizes), 1.0)
     np.fill_diagonal(distance, 0.0)
     if len(structure) < 3:
-        return np.arange(len(structure))
-    return np.asarray(leaves_list(linkage(squareform(distance, checks=False), "average", optimal_ordering=True)))
+        return np.arange(len(structure), dtype=np.intp)
+    return np.asarray(
+        leaves_list(linkage(squareform(distance, checks=False), "average", optimal_ordering=True)), dtype=np.intp
+    )
 
 
-def _figure(names: Sequence[str], structure: Array, a: Array, b: Array, title: str) -> str:
+def _figure(names: Sequence[str], structure: Array, a: Index, b: Index, title: str) -> str:
     turn = np.empty(len(names))
     turn[circle_order(structure)] = 2.0 * np.pi * (np.arange(len(names)) + 0.5) / len(names)
     x, y = RADIUS * np.sin(turn), -RADIUS * np.cos(turn)

@@ -49,7 +49,7 @@ def arrange(structure: Array) -> Arrangement:
     strength /= max(float(strength.max(initial=0.0)), np.finfo(float).tiny)
     groups = _find_groups(strength)
     position = np.empty(len(groups), dtype=np.intp)
-    position[circle_order(np.asarray(structure, dtype=float)).astype(np.intp)] = np.arange(len(groups))
+    position[circle_order(np.asarray(structure, dtype=float))] = np.arange(len(groups))
     order = np.lexsort((position, np.where(groups == ALONE, len(groups), groups)))
     return Arrangement(groups, order, _find_places(strength, groups, order))
 
