@@ -101,7 +101,7 @@
       edge.line = make("line", {
         class: `edge ${sign(edge.weight)}`,
         "stroke-width": (0.7 + (many ? 4.5 : 7.5) * part).toFixed(2),
-        "stroke-opacity": (0.3 + 0.6 * Math.sqrt(part)).toFixed(2),
+        "stroke-opacity": (0.4 + 0.5 * Math.sqrt(part)).toFixed(2),
       }, lines);
     }
     const shown = () => edges.slice(hidden);
@@ -274,10 +274,12 @@
     };
 
     function draw() {
-      const labels = (width - 40) / n >= 9;
-      left = labels ? clamp(width * 0.2, 60, 150) : 12;
+      const room = clamp(width * 0.2, 60, 150);
+      const labels = Math.min((width - room - 4) / n, 680 / n) >= 10;
       top = 12;
-      cell = Math.min((width - left - 4) / n, labels ? 42 : Infinity, 680 / n);
+      left = labels ? room : 12;
+      cell = Math.min((width - left - 4) / n, 680 / n, 64);
+      left = Math.max(left, (width - cell * n) / 2);
       const [w, h, dense] = [width, Math.ceil(top + cell * n + 4), devicePixelRatio || 1];
       canvas.width = Math.round(w * dense);
       canvas.height = Math.round(h * dense);
@@ -290,7 +292,7 @@
       const edge = (k, from) => Math.round((from + k * cell) * dense) / dense;
       order.forEach((s, i) => order.forEach((t, j) => {
         const value = entry(half, s, t), part = Math.min(1, Math.abs(value) / limit);
-        pen.fillStyle = s === t ? mix(line, line, 0) : mix(paper, value > 0 ? same : opposite, part ** 0.8);
+        pen.fillStyle = s === t ? mix(line, line, 0) : mix(paper, value > 0 ? same : opposite, part ** 0.6);
         const [x, y] = [edge(j, left), edge(i, top)];
         pen.fillRect(x, y, edge(j + 1, left) - x, edge(i + 1, top) - y);
       }));
@@ -318,7 +320,7 @@
         pen.fillStyle = mix(ink, ink, 0);
         pen.textBaseline = "middle";
         pen.textAlign = "right";
-        order.forEach((t, i) => pen.fillText(fitted(names[t], left - 14), left - 11, top + (i + 0.5) * cell));
+        order.forEach((t, i) => pen.fillText(fitted(names[t], Math.min(left, 170) - 14), left - 11, top + (i + 0.5) * cell));
       }
       if (cursor) {
         pen.lineWidth = 2;
@@ -407,11 +409,11 @@
     const { mus, n_edges, scores, errors, curves } = data.path;
     const hasScores = scores.some((s) => s !== null);
     const svg = make("svg", { tabindex: 0, role: "img", "aria-label": "The path along mu; the table below holds its numbers." }, host);
-    let x = () => 0, cursor = null, cross = null, floor = 0, frame = {};
+    let x = () => 0, cursor = null, cross = null, floor = 0;
 
     function draw(width) {
       const margin = { left: 46, right: 14 }, panels = [];
-      let top = 26;
+      let top = 48;
       const add = (title, height, series, options) => {
         panels.push({ title, top, height, series, ...options });
         top += height + 46;
@@ -433,10 +435,10 @@
       svg.replaceChildren();
       for (const [key, value] of Object.entries({ viewBox: `0 0 ${width} ${height}`, width, height })) svg.setAttribute(key, value);
       if (data.mu !== null && data.mu >= mus[0] && data.mu <= mus[mus.length - 1]) {
-        make("line", { class: "chosen", x1: at(data.mu), x2: at(data.mu), y1: 12, y2: floor }, svg);
+        make("line", { class: "chosen", x1: at(data.mu), x2: at(data.mu), y1: 18, y2: floor }, svg);
         const end = at(data.mu) > width / 2;
         const axis = make("g", { class: "axis" }, svg);
-        make("text", { x: at(data.mu) + (end ? -6 : 6), y: 20, "text-anchor": end ? "end" : "start" }, axis, `this graph: mu = ${number(data.mu)}`);
+        make("text", { x: at(data.mu) + (end ? 4 : -4), y: 12, "text-anchor": end ? "end" : "start" }, axis, `this graph: mu = ${number(data.mu)}`);
       }
       for (const panel of panels) drawPanel(svg, panel, x, width, margin);
       const axis = make("g", { class: "axis" }, svg);
@@ -444,8 +446,7 @@
         make("text", { x: at(mu), y: floor + 18, "text-anchor": "middle" }, axis, number(mu));
       make("text", { x: width - margin.right, y: floor + 37, "text-anchor": "end" }, axis, "mu  →  more relations");
       make("text", { x: margin.left, y: floor + 37 }, axis, "fewer  ←");
-      cross = make("line", { class: "cross", y1: 12, y2: floor, visibility: "hidden" }, svg);
-      frame = { width };
+      cross = make("line", { class: "cross", y1: 30, y2: floor, visibility: "hidden" }, svg);
     }
     function show(k) {
       cursor = k;

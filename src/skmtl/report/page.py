@@ -97,10 +97,10 @@ def _forest(method: dict[str, Any]) -> dict[str, Any]:
     rows = sorted(method["tasks"], key=lambda row: -(row["difference"] if row["difference"] is not None else -1e300))
     ends = [row[end] for row in rows for end in ("low", "difference", "high") if row[end] is not None]
     low, high = min([0.0, *ends]), max([0.0, *ends])
-    width = max(high - low, 1e-300)
+    low, high = (low, high) if low < high else (-1.0, 1.0)
 
     def place(value: float | None, missing: float) -> float:
-        return missing if value is None else round(4.0 + 92.0 * (value - low) / width, 2)
+        return missing if value is None else round(4.0 + 92.0 * (value - low) / (high - low), 2)
 
     bars = [
         {"low": place(row["low"], 0.0), "high": place(row["high"], 100.0), "at": place(row["difference"], -10.0)}

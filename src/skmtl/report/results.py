@@ -48,14 +48,14 @@ def summarise_stability(stability: pd.DataFrame, index: TaskIndex) -> list[dict[
     """How often each relation was found, the most frequent first."""
     return [
         {
-            "a": index.find(row.task_a, "stability"),
-            "b": index.find(row.task_b, "stability"),
-            "frequency": float(row.frequency),
-            "weight": float(row.weight),
-            "low": float(row.weight_low),
-            "high": float(row.weight_high),
+            "a": index.find(row["task_a"], "stability"),
+            "b": index.find(row["task_b"], "stability"),
+            "frequency": float(row["frequency"]),
+            "weight": float(row["weight"]),
+            "low": float(row["weight_low"]),
+            "high": float(row["weight_high"]),
         }
-        for row in stability.itertuples()
+        for row in stability.to_dict("records")
     ]
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from skmtl.report.numbers import write
 from skmtl.report.plain import plain, plain_text
 
 Sentence = list[str | int]
@@ -40,7 +41,7 @@ def describe_relations(summary: dict[str, Any]) -> Sentence:
         strongest["a"],
         " and ",
         strongest["b"],
-        f", which {together} (correlation {strongest['correlation']:.2f}).",
+        f", which {together} (correlation {write(strongest['correlation'], form='.2f')}).",
     ]
 
 
@@ -49,7 +50,7 @@ def _why_none(summary: dict[str, Any]) -> str:
         return "is related, for this model keeps its tasks independent"
     if summary["mu"] is None:
         return "is related"
-    return f"is related: no correlation of two predictors exceeds the threshold 1 - mu = {1 - summary['mu']:.3g}"
+    return f"is related: no correlation of two predictors exceeds the threshold 1 \N{MINUS SIGN} mu = {1 - summary['mu']:.3g}"
 
 
 def _groups(summary: dict[str, Any]) -> str:
@@ -79,7 +80,7 @@ def _compared(method: dict[str, Any]) -> str:
     overall = method["overall"]
     if overall is None or overall["difference"] is None:
         return text + "."
-    return text + f". The mean score changes by {overall['difference']:+.3g} ({overall['verdict']})."
+    return text + f". The mean score changes by {write(overall['difference'], form='+.3f')} ({overall['verdict']})."
 
 
 def describe_proof(summary: dict[str, Any]) -> Sentence:
@@ -110,8 +111,8 @@ def _own_meaning(name: str, value: Any) -> str:
     """The meaning of a penalty's own parameter; empty for those that only steer a solver."""
     if name == "mu":
         return (
-            f"a threshold on correlation: two tasks get an edge when their correlation exceeds 1 - mu = {1 - value:.3g} "
-            "in size; a pair that is explained by the tasks between them can stay apart"
+            "a threshold on correlation: two tasks get an edge when their correlation exceeds "
+            f"1 \N{MINUS SIGN} mu = {1 - value:.3g} in size; a pair that is explained by the tasks between them can stay apart"
         )
     return "" if name in ("solver", "max_iter", "matrix") else "a parameter of the penalty"
 
