@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,7 @@ class Features:
 
     def clean(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The columns as floats and as text, NaN where a value is missing."""
-        columns = {name: _floats(name, frame[name]) for name in self.numbers}
+        columns: dict[str, Any] = {name: _floats(name, frame[name]) for name in self.numbers}
         columns |= {name: _texts(frame[name]) for name in self.categories}
         return pd.DataFrame(columns, index=frame.index)
 
@@ -64,9 +65,16 @@ def holds_numbers(column: pd.Series) -> bool:
     return bool(column.dropna().map(lambda value: isinstance(value, bool | int | float | np.number)).all())
 
 
-def _floats(name: str, column: pd.Series) -> "np.ndarray":
+def first_text(column: pd.Series) -> Any:
+    """A value that keeps a column from being numbers."""
+    values = column.dropna()
+    odd = values[pd.to_numeric(values, errors="coerce").isna()]
+    return (odd if len(odd) else values).iloc[0]
+
+
+def _floats(name: str, column: pd.Series) -> np.ndarray:
     if not holds_numbers(column):
-        text = next(value for value in column.dropna() if not isinstance(value, bool | int | float | np.number))
+        text = first_text(column)
         raise ValueError(f"column {name!r} held numbers when the model was fitted, and now {text!r}; correct it.")
     values = column.astype("Float64").to_numpy(dtype=float, na_value=np.nan)
     return np.where(np.isfinite(values), values, np.nan)

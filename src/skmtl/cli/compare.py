@@ -1,4 +1,4 @@
-"""``skmtl compare``: does sharing help my tasks?"""
+"""``skmtl compare``: whether sharing helps, task by task."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import pandas as pd
 
 from skmtl import compare_methods
-from skmtl.cli.console import Steps
+from skmtl.cli.console import Steps, remarks
 from skmtl.cli.fit import show_scores
 from skmtl.cli.pipeline import make_preparation
 from skmtl.cli.problem import Problem, read_problem
@@ -67,11 +67,9 @@ def check_methods(names: list[str]) -> list[str]:
 
 def compare_table(problem: Problem, methods: list[str], wishes: Wishes, steps: Steps) -> pd.DataFrame:
     """Compare methods on a table, at the kernel that suits independent tasks best."""
-    from skmtl.cli.run import remarks
-
     if problem.n_tasks < 2:
         raise ValueError("there is one task only, and nothing to share; name several targets.")
-    with remarks() as notes:
+    with remarks():
         Z = make_preparation(problem.features).fit_transform(problem.X)
         with steps("choosing the kernel", total=2) as tick:
             kernel, gammas, why = choose_kernel(problem, Z, wishes, tick)
@@ -82,5 +80,5 @@ def compare_table(problem: Problem, methods: list[str], wishes: Wishes, steps: S
             scores = compare_methods(rows.X, rows.Y, methods, estimator=search, cv=N_FOLDS, tasks=rows.tasks)
     if len(rows.X) < len(Z):
         why.append(f"Methods are compared on {len(rows.X)} of {len(Z)} rows, drawn at random.")
-    print(*why, *(f"Note: {note}" for note in notes), sep="\n")
+    print(*why, sep="\n")
     return scores

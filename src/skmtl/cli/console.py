@@ -1,5 +1,6 @@
 """What people see: tables, and bars that move while they wait."""
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,7 +29,7 @@ def show_table(columns: Iterable[Any], rows: Iterable[Iterable[Any]]) -> None:
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        table.add_column(Text(str(column)), overflow="fold")
+        table.add_column(Text(str(column)), overflow="fold", min_width=min(len(str(column)), 12))
     for row in rows:
         table.add_row(*(Text(str(cell)) for cell in row))
     Console().print(table)
@@ -54,6 +55,16 @@ class Steps:
         with progress() as bars:
             bar = bars.add_task(words, total=total)
             yield lambda: bars.advance(bar)
+
+
+@contextmanager
+def remarks() -> Iterator[None]:
+    """Show warnings of the library as sentences, each once, when the work is done."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for message in dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught):
+        print(f"Note: {message}")
 
 
 def make_folder(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
+from skmtl.cli.console import remarks
 from skmtl.cli.predict import load_file
 from skmtl.export import FORMATS, write_graph
 
@@ -17,5 +18,6 @@ def add_to(app: Any) -> None:
         out: Annotated[Path, typer.Option(metavar="FILE", help=f"The graph; ends with {', '.join(FORMATS)}.")],
     ) -> None:
         """Write the learned task graph for Gephi, Cytoscape, networkx, D3 or a spreadsheet."""
-        write_graph(load_file(model), out)
+        with remarks():
+            write_graph(load_file(model), out)
         print(f"Wrote {out}")

@@ -1,10 +1,11 @@
 """``skmtl fit``: learn from a table, and leave model, scores, relations and report in a folder."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-from skmtl.cli.console import Steps, make_folder, show_frame, show_table
+from skmtl.cli.console import Steps, make_folder, remarks, show_frame, show_table
 from skmtl.cli.problem import Problem, read_problem
 from skmtl.cli.selection import Wishes
 
@@ -50,46 +51,47 @@ def fit_table(table: Path, problem: Problem, wishes: Wishes, out: Path) -> None:
 
     make_folder(out)
     print(f"{table}: {len(problem.X)} rows.", *problem.notes, sep="\n")
-    result = run(problem, wishes, Steps())
+    with remarks():
+        result = run(problem, wishes, Steps())
     print(*result.choice.why, sep="\n")
     show_result(result)
-    for path in write_run(out, result, about(table, problem, result.choice)):
+    for path in write_run(out, result, about(table, problem, result)):
         print(f"Wrote {path}")
 
 
-def about(table: Path, problem: Problem, choice: Any) -> dict[str, Any]:
+def about(table: Path, problem: Problem, result: Any) -> dict[str, Any]:
     """Facts for the head of the report."""
     labels = problem.Y.notna().to_numpy()
     return {
         "title": table.stem,
         "rows": len(problem.X),
         "features": problem.features.names,
-        "tasks": problem.n_tasks,
+        "tasks": result.estimator.task_names_.tolist(),
         "labels observed": f"{labels.sum()} of {labels.size}",
         "preprocessing": problem.features.describe(),
-        "selection": " ".join(choice.why),
-        "rows that judged": len(choice.rows.X),
-        "command": " ".join(["skmtl", *sys.argv[1:]]),
+        "selection": " ".join(result.choice.why),
+        "rows that judged": len(result.choice.rows.X),
+        "command": shlex.join(["skmtl", *sys.argv[1:]]),
     }
 
 
 def show_result(result: Any) -> None:
-    """Print scores per task, the strongest relations, the certificate and the remarks."""
+    """Print scores per task, the strongest relations and the certificate."""
     estimator = result.estimator
-    if result.scores is not None:
-        show_scores(result.scores)
+    show_scores(result.scores)
     relations = estimator.relations()
     n_tasks = len(estimator.task_names_)
     print(f"{len(relations)} of {n_tasks * (n_tasks - 1) // 2} pairs of tasks are related.")
     if len(relations):
         show_table(relations.columns, relations.head(5).round(2).itertuples(index=False))
     print(f"Certificate: {estimator.solution_.certificate}")
-    for note in result.notes:
-        print(f"Note: {note}")
 
 
 def show_scores(scores: Any) -> None:
     """Print a comparison: a table per method, with intervals and verdicts."""
     for method, table in scores.groupby("method", sort=False):
-        numbers = table.set_index("task")[["score", "independent", "difference", "low", "high"]]
-        show_frame(numbers.rename(columns={"score": method}).join(table.set_index("task")["verdict"]), "task")
+        shown = table.set_index("task")[["score", "independent", "difference"]].rename(columns={"score": method})
+        shown["95% interval"] = [
+            f"{low:+.3f} to {high:+.3f}" for low, high in zip(table["low"], table["high"], strict=True)
+        ]
+        show_frame(shown.assign(verdict=table["verdict"].to_list()), "task")

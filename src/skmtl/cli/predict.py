@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from skmtl import load_model
+from skmtl.cli.console import remarks
 from skmtl.cli.pipeline import features_of
 from skmtl.cli.tables import check_columns, read_table, write_table
 from skmtl.export import last_step
@@ -27,7 +28,8 @@ def add_to(app: Any) -> None:
         delimiter: o.Delimiter = None,
     ) -> None:
         """Predict the targets of new rows: a column per target, the rows in the order of the table."""
-        predictions = predict_table(load_file(model), table, task_column=task_column, delimiter=delimiter)
+        with remarks():
+            predictions = predict_table(load_file(model), table, task_column=task_column, delimiter=delimiter)
         write_table(predictions, out)
         print(f"Wrote {out}: {len(predictions)} rows, {len(predictions.columns)} columns.")
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skmtl.cli.columns import Features, holds_numbers, sort_features
+from skmtl.cli.columns import Features, first_text, holds_numbers, sort_features
 from skmtl.cli.tables import check_columns, read_table
 
 FEWEST_ROWS = 10
@@ -68,6 +68,9 @@ def read_problem(path: Path, columns: Columns) -> Problem:
     classification = _is_classification(frame, columns)
     Y, about = _classes(frame, columns) if classification else _numbers(frame, columns)
     features = sort_features(frame, _feature_names(frame, columns))
+    notes += [
+        f"Column {int(name[9:]) + 1} has no name and is left out." for name in frame.columns if _has_no_name(name)
+    ]
     if not features.names:
         reasons = "; ".join(f"{name!r} is {reason}" for name, reason in features.left_out.items())
         raise ValueError(f"{path} has no column to learn from beside the targets{': ' * bool(reasons)}{reasons}.")
@@ -101,10 +104,15 @@ def _rows_with_labels(path: Path, frame: pd.DataFrame, columns: Columns) -> tupl
 
 
 def _feature_names(frame: pd.DataFrame, columns: Columns) -> list[str]:
-    """Those asked for, or all that are nothing else; an index that was written as a column has no name."""
+    """Those asked for, or all that are nothing else."""
     other = {*columns.targets, *columns.ignore, columns.task_column}
-    given = columns.features or [name for name in frame.columns if not name.startswith("Unnamed: ")]
+    given = columns.features or [name for name in frame.columns if not _has_no_name(name)]
     return [name for name in given if name not in other]
+
+
+def _has_no_name(name: str) -> bool:
+    """As pandas calls a column without a name, which often is an index that was written with the table."""
+    return name.startswith("Unnamed: ")
 
 
 def _is_classification(frame: pd.DataFrame, columns: Columns) -> bool:
@@ -123,10 +131,9 @@ def _is_zero_one(column: pd.Series) -> bool:
 
 
 def _refuse_text(frame: pd.DataFrame, name: str) -> None:
-    example = next(value for value in frame[name].dropna() if not isinstance(value, bool | int | float | np.number))
     raise ValueError(
-        f"target {name!r} holds text such as {example!r}; several targets must be numbers, or 0 and 1 for classes, so "
-        "correct it, or make it the only target to learn its classes."
+        f"target {name!r} holds text such as {first_text(frame[name])!r}; several targets must be numbers, or 0 and 1 "
+        "for classes, so correct it, or make it the only target to learn its classes."
     )
 
 
@@ -157,8 +164,8 @@ def _classes(frame: pd.DataFrame, columns: Columns) -> tuple[Any, str]:
     classes = y.unique()
     if len(classes) > MOST_CLASSES:
         raise ValueError(
-            f"target {name!r} has {len(classes)} different values such as {classes[0]!r}, too many for classes (at most "
-            f"{MOST_CLASSES}); name another target, or use --regression for numbers."
+            f"target {name!r} has {len(classes)} different values such as {classes[0]!r}, too many for classes: "
+            f"there may be {MOST_CLASSES} at most; name another target, or use --regression for numbers."
         )
     if len(classes) < 2:
         raise ValueError(f"target {name!r} is {classes[0]!r} in every row; classes need at least two values.")

@@ -1,9 +1,7 @@
 """One run on a table: choose, fit, judge, and leave everything in a folder."""
 
 import json
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,10 +38,9 @@ class Run:
 
     model: Any
     choice: Choice
-    scores: pd.DataFrame | None
+    scores: pd.DataFrame
     path: Any
     stability: pd.DataFrame | None
-    notes: list[str]
 
     @property
     def estimator(self) -> Any:
@@ -52,23 +49,19 @@ class Run:
 
 def run(problem: Problem, wishes: Wishes, steps: Steps) -> Run:
     """Choose parameters, fit them to all rows, and judge the result."""
-    with remarks() as notes:
-        Z = make_preparation(problem.features).fit_transform(problem.X)
-        with steps("choosing parameters", total=3) as tick:
-            choice = choose(problem, Z, wishes, tick)
-        with steps("fitting all rows"):
-            model = make_model(problem.features, clone(choice.estimator))
-            model.fit(problem.X, problem.Y, **({} if problem.tasks is None else {"tasks__tasks": problem.tasks}))
-        many = len(model[-1].task_names_) > 1
-        scores = path = stability = None
-        if many:
-            with steps("comparing with independent tasks", total=2 * N_FOLDS) as tick:
-                scores = judge(problem, choice, wishes, tick)
-            with steps("following mu"):
-                path = _path(choice)
-            with steps("looking for the same edges on halves of the rows", total=N_HALVES) as tick:
-                stability = _stability(model[-1], choice, tick)
-    return Run(model, choice, scores, path, stability, notes)
+    Z = make_preparation(problem.features).fit_transform(problem.X)
+    with steps("choosing parameters", total=3) as tick:
+        choice = choose(problem, Z, wishes, tick)
+    with steps("fitting all rows"):
+        model = make_model(problem.features, clone(choice.estimator))
+        model.fit(problem.X, problem.Y, **({} if problem.tasks is None else {"tasks__tasks": problem.tasks}))
+    with steps("comparing with independent tasks", total=2 * N_FOLDS) as tick:
+        scores = judge(problem, choice, wishes, tick)
+    with steps("following mu"):
+        path = _path(model[-1], choice)
+    with steps("looking for the same edges on halves of the rows", total=N_HALVES) as tick:
+        stability = _stability(model[-1], choice, tick)
+    return Run(model, choice, scores, path, stability)
 
 
 def write_run(out: Path, result: Run, about: Mapping[str, Any]) -> list[Path]:
@@ -76,9 +69,8 @@ def write_run(out: Path, result: Run, about: Mapping[str, Any]) -> list[Path]:
     summary = summarise(
         result.estimator, comparison=result.scores, stability=result.stability, path=result.path, about=about
     )
-    scores = pd.DataFrame() if result.scores is None else result.scores
     save_model(result.model, out / MODEL)
-    write_table(scores, out / SCORES)
+    write_table(result.scores, out / SCORES)
     write_table(result.estimator.relations(), out / RELATIONS)
     write_whole(out / SUMMARY, json.dumps(summary, indent=1, allow_nan=False))
     write_whole(out / REPORT, render(summary))
@@ -99,33 +91,20 @@ def read_summary(folder: Path) -> dict[str, Any]:
     return summary
 
 
-@contextmanager
-def remarks() -> Iterator[list[str]]:
-    """Warnings of the library as sentences to show, each once."""
-    notes: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield notes
-    notes += dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught)
-
-
-def _path(choice: Choice) -> Any:
+def _path(fitted: Any, choice: Choice) -> Any:
     """The graph along mu, where the method has one; for independent tasks, what a graph would look like."""
     estimator, rows = clone(choice.estimator), choice.rows
     if estimator.penalty.name == "independent":
         estimator.set_params(penalty=Sparse())
-    if not hasattr(estimator.penalty, "mu"):
+    if not hasattr(estimator.penalty, "mu") or len(fitted.task_names_) == 1:
         return None
     return structure_path(estimator, rows.X, rows.Y, PATH_MUS, cv=PATH_FOLDS, tasks=rows.tasks)
 
 
 def _stability(fitted: Any, choice: Choice, tick: Any) -> pd.DataFrame | None:
     """How often edges come back, where there are some and not all."""
-    edges, pairs = (
-        np.count_nonzero(np.triu(fitted.structure_, 1)),
-        len(fitted.structure_) * (len(fitted.structure_) - 1) / 2,
-    )
-    if not 0 < edges < pairs:
+    n_tasks = len(fitted.structure_)
+    if not 0 < np.count_nonzero(np.triu(fitted.structure_, 1)) < n_tasks * (n_tasks - 1) // 2:
         return None
     rows = choice.rows
     return edge_stability(choice.estimator, rows.X, rows.Y, N_HALVES, tasks=rows.tasks, callback=lambda _: tick())

@@ -192,14 +192,14 @@ def _kernels(problem: Problem, wishes: Wishes) -> tuple[Sequence[str], list[str]
 
 
 def _better(simple: Any, other: Any) -> str:
-    """The kernel of the other search only if it is better by more than a standard error of the fold differences."""
+    """The kernel of the other search only if it is ahead by more than two standard errors of the paired folds."""
     scores = [
         np.array([search.cv_results_[f"split{k}_test_score"][search.best_index_] for k in range(CONTEST_FOLDS)])
         for search in (simple, other)
     ]
     ahead = scores[1] - scores[0]
     error = np.std(ahead, ddof=1) / np.sqrt(len(ahead))
-    return str((other if np.mean(ahead) > error else simple).kernel)
+    return str((other if np.mean(ahead) > 2.0 * error else simple).kernel)
 
 
 def _alphas(kernel: str, Z: np.ndarray) -> Any:

@@ -120,7 +120,7 @@ def _names_beside(path: Path) -> list[str]:
 
 def _did_you_mean(name: str, known: list[str]) -> str:
     near = get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 def _first_line(error: Exception) -> str:
