@@ -50,6 +50,7 @@ def arrange(structure: Array) -> Arrangement:
     groups = _find_groups(strength)
     position = np.empty(len(groups), dtype=np.intp)
     position[circle_order(np.asarray(structure, dtype=float))] = np.arange(len(groups))
+    position = np.where(groups == ALONE, np.arange(len(groups)), position)
     order = np.lexsort((position, np.where(groups == ALONE, len(groups), groups)))
     return Arrangement(groups, order, _find_places(strength, groups, order))
 

@@ -25,6 +25,6 @@ FILTERS: dict[str, Callable[[Any], str]] = {
     "short": partial(write, form=".2g"),
     "score": partial(write, form=".3f"),
     "signed": partial(write, form="+.3f"),
-    "scientific": partial(write, form=".1e"),
+    "scientific": lambda value: "0" if value == 0.0 else write(value, form=".1e"),
     "percent": partial(write, form=".0%"),
 }

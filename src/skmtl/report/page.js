@@ -93,15 +93,16 @@
     const strongest = edges[edges.length - 1].size;
     const many = names.length > 40;
     const svg = make("svg", { role: "group", "aria-label": "Task graph" }, host);
-    const lines = make("g", {}, svg), points = make("g", {}, svg);
+    // What is pointed at is drawn once more above the dimmed rest: thousands of lines keep their style.
+    const lines = make("g", { class: "edges" }, svg), marked = make("g", {}, svg), points = make("g", {}, svg);
     const radius = many ? 5 : 7.5;
-    let spots = [], hidden = 0;
+    let spots = [], hidden = 0, target = null;
     for (const edge of edges) {
       const part = edge.size / strongest;
       edge.line = make("line", {
         class: `edge ${sign(edge.weight)}`,
-        "stroke-width": (0.7 + (many ? 4.5 : 7.5) * part).toFixed(2),
-        "stroke-opacity": (0.4 + 0.5 * Math.sqrt(part)).toFixed(2),
+        "stroke-width": (0.7 + (many ? 4.5 : 7.5) * part ** 1.3).toFixed(2),
+        "stroke-opacity": (0.4 + 0.5 * part).toFixed(2),
       }, lines);
     }
     const shown = () => edges.slice(hidden);
@@ -165,14 +166,16 @@
     }
 
     function clear() {
+      target = null;
       svg.classList.remove("pointing");
-      svg.querySelectorAll(".on").forEach((element) => element.classList.remove("on"));
+      marked.replaceChildren();
+      for (const node of points.querySelectorAll(".on")) node.classList.remove("on");
       hideTip();
     }
     function light(tasks, some) {
       clear();
       svg.classList.add("pointing");
-      for (const edge of some) edge.line.classList.add("on");
+      marked.replaceChildren(...some.map((edge) => edge.line.cloneNode()));
       for (const t of tasks) nodes.get(t).classList.add("on");
     }
     const onPage = ([x, y]) => {
@@ -215,9 +218,11 @@
       const box = svg.getBoundingClientRect(), at = [event.clientX - box.left, event.clientY - box.top];
       const task = nearest(related, (t) => Math.hypot(at[0] - spots[t][0], at[1] - spots[t][1]), radius + 7);
       const edge = task === null ? nearest(shown(), (e) => distance(at, e), 8) : null;
-      if (task !== null) pointAtTask(task);
-      else if (edge) pointAtEdge(edge, at);
-      else clear();
+      if (task === null && !edge) return clear();
+      if (target === (edge || task)) return;
+      if (edge) pointAtEdge(edge, at);
+      else pointAtTask(task);
+      target = edge || task;
     }
     svg.addEventListener("pointermove", point);
     svg.addEventListener("pointerdown", point);
@@ -264,7 +269,7 @@
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", "Heat map of all pairs of tasks; the tables below hold its numbers.");
     host.append(canvas);
-    let kind = "structure", cell = 1, left = 0, top = 0, width = 0, cursor = null;
+    let kind = document.querySelector('input[name="kind"]:checked').value, cell = 1, left = 0, top = 0, width = 0, cursor = null;
     const color = (id) => getComputedStyle($(id)).color.match(/[\d.]+/g).slice(0, 3).map(Number);
     const mix = (from, to, part) => `rgb(${from.map((c, k) => Math.round(c + part * (to[k] - c))).join(" ")})`;
     const limitOf = (half) => {

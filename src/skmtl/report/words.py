@@ -50,7 +50,7 @@ def _why_none(summary: dict[str, Any]) -> str:
         return "is related, for this model keeps its tasks independent"
     if summary["mu"] is None:
         return "is related"
-    return f"is related: no correlation of two predictors exceeds the threshold 1 \N{MINUS SIGN} mu = {1 - summary['mu']:.3g}"
+    return f"is related: no correlation of two predictors exceeds the threshold {threshold(summary['mu'])}"
 
 
 def _groups(summary: dict[str, Any]) -> str:
@@ -73,14 +73,15 @@ def _compared(method: dict[str, Any]) -> str:
     helps, hurts, rest = (verdicts.count(verdict) for verdict in ("helps", "hurts", "no evidence"))
     text = f"Measured against independent tasks on held-out rows, {method['method']} "
     if rest == len(verdicts):
-        text += f"shows no evidence of a difference on any of {_count(rest, 'task')}"
+        text += f"shows no evidence of a difference on any single one of {_count(rest, 'task')}"
     else:
         text += f"helps {helps} of {_count(len(verdicts), 'task')} and hurts {hurts}"
         text += f"; for the other {rest} there is no evidence" if rest else ""
     overall = method["overall"]
     if overall is None or overall["difference"] is None:
         return text + "."
-    return text + f". The mean score changes by {write(overall['difference'], form='+.3f')} ({overall['verdict']})."
+    change = write(overall["difference"], form="+.3f")
+    return f"{text}; over all tasks the score changes by {change} ({overall['verdict']})."
 
 
 def describe_proof(summary: dict[str, Any]) -> Sentence:
@@ -112,9 +113,14 @@ def _own_meaning(name: str, value: Any) -> str:
     if name == "mu":
         return (
             "a threshold on correlation: two tasks get an edge when their correlation exceeds "
-            f"1 \N{MINUS SIGN} mu = {1 - value:.3g} in size; a pair that is explained by the tasks between them can stay apart"
+            f"{threshold(value)} in size; a pair that is explained by the tasks between them can stay apart"
         )
     return "" if name in ("solver", "max_iter", "matrix") else "a parameter of the penalty"
+
+
+def threshold(mu: float) -> str:
+    """The correlation beyond which tasks are joined."""
+    return f"1 \N{MINUS SIGN} mu = {1.0 - mu:.3g}"
 
 
 def _count(number: int, noun: str) -> str:
