@@ -1,6 +1,6 @@
 """Every candidate on every fold: scores, graphs and their accuracy, with one decomposition per fold and width."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -23,6 +23,7 @@ from skmtl.solvers.design import _check_square_and_symmetric
 # Leaving one out gives one score; its error is judged from this many groups of rows.
 LOO_GROUPS = 10
 
+Answer = tuple[Candidate, Learned]
 # The score of predictions for test entries, given what was learned on which rows.
 Evaluate = Callable[[Entries, Array, "Fold | None"], float]
 
@@ -156,14 +157,21 @@ def _learn_and_score(
     training = Training(model, feature_map, Z, labels, loss, scale=scale)
     Phi = training.basis(rows.test(feature_map, train, split[1]))
     scores, edges = [], []
-    for candidate, learned in learn_all(training, candidates):
-        F = training.predict(learned, Phi, test)
-        scores.append(evaluate(test, F, Fold(candidate, training, learned, train, split[1])))
-        edges.append(float(learned.n_edges))
+    for _, some in by_alpha(training, candidates):
+        predictions = training.predict([learned for _, learned in some], Phi, test)
+        for (candidate, learned), F in zip(some, predictions, strict=True):
+            scores.append(evaluate(test, F, Fold(candidate, training, learned, train, split[1])))
+            edges.append(float(learned.n_edges))
     return scores, edges
 
 
-def learn_all(training: Training, candidates: Sequence[Candidate]) -> Any:
+def by_alpha(training: Training, candidates: Sequence[Candidate]) -> Iterator[tuple[float, list[Answer]]]:
+    """What the candidates learned, those in a row with the same alpha together."""
+    for alpha, answers in groupby(learn_all(training, candidates), key=lambda answer: answer[0].alpha):
+        yield alpha, list(answers)
+
+
+def learn_all(training: Training, candidates: Sequence[Candidate]) -> Iterator[Answer]:
     """Learn the candidates in order, each from its neighbour at the same alpha, or from itself at the last one."""
     last: dict[Any, Array] = {}
     for candidate in candidates:
@@ -191,8 +199,7 @@ def search_loo(
         leave_out = LeaveOneOut(training.design, Y, training.weight, intercept=training.intercept)
         groups = [everything[k::LOO_GROUPS] for k in range(min(LOO_GROUPS, len(entries)))]
         scores, edges, means = [], [], []
-        for alpha, answers in groupby(learn_all(training, candidates), key=lambda answer: answer[0].alpha):
-            some = list(answers)
+        for alpha, some in by_alpha(training, candidates):
             structures = [predictor_structure(learned.structure, candidate.common) for candidate, learned in some]
             for (candidate, learned), F in zip(some, leave_out.predict(structures, alpha), strict=True):
                 F = (F * targets.scale + targets.mean).reshape(entries.y.shape)

@@ -23,9 +23,13 @@ class SmoothPoint(Protocol):
     """
 
     value: float
-    gradient: Array
     P: Array
-    Q: Array
+
+    @property
+    def gradient(self) -> Array: ...
+
+    @property
+    def Q(self) -> Array: ...
 
     def hessian(self, D: Array) -> Array:
         """Product of the Hessian with a symmetric matrix."""
