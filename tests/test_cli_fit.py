@@ -234,7 +234,7 @@ def test_compare_shows_every_method_with_intervals(run, small, table):
     assert scores["method"].unique().tolist() == ["sparse", "trace", "frobenius", "cluster"]
     assert (scores.groupby("method").size() == len(TARGETS) + 1).all()
     assert (scores["low"] <= scores["difference"]).all()
-    for word in ("independent", "95% interval", "verdict", "(all tasks)"):
+    for word in ("independent", "difference (95%)", "verdict", "(all tasks)"):
         assert word in out
     code, _, err = run("compare", "table.csv", "--targets", ",".join(TARGETS), "--methods", "sparse,tracee")
     assert (code, err.count("\n")) == (2, 1)

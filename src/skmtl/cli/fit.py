@@ -90,8 +90,7 @@ def show_result(result: Any) -> None:
 def show_scores(scores: Any) -> None:
     """Print a comparison: a table per method, with intervals and verdicts."""
     for method, table in scores.groupby("method", sort=False):
-        shown = table.set_index("task")[["score", "independent", "difference"]].rename(columns={"score": method})
-        shown["95% interval"] = [
-            f"{low:+.3f} to {high:+.3f}" for low, high in zip(table["low"], table["high"], strict=True)
-        ]
+        shown = table.set_index("task")[["score", "independent"]].rename(columns={"score": method})
+        numbers = table[["difference", "low", "high"]].itertuples(index=False)
+        shown["difference (95%)"] = [f"{middle:+.3f} [{low:+.3f}, {high:+.3f}]" for middle, low, high in numbers]
         show_frame(shown.assign(verdict=table["verdict"].to_list()), "task")
