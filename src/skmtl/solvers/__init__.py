@@ -9,8 +9,8 @@ from skmtl._linalg import Array, single_threaded
 from skmtl.losses import Loss
 from skmtl.objective import Problem, Proof, Supervised
 from skmtl.solvers.alternation import alternate
+from skmtl.solvers.blocks import solve_screened
 from skmtl.solvers.design import Design
-from skmtl.solvers.joint import solve_jointly
 from skmtl.solvers.newton_cg import NewtonStep
 from skmtl.solvers.result import Progress, Solution
 from skmtl.solvers.ridge import Ridge
@@ -20,7 +20,7 @@ from skmtl.targets import Labels
 AUTO_EPS, AUTO_EPS_TOL = 1e-2, 1e-3
 
 SOLVERS: dict[str, Callable[..., tuple[Proof, int]]] = {
-    "newton": solve_jointly,
+    "newton": solve_screened,
     "anderson": partial(alternate, accelerate=True),
     "alternating": partial(alternate, accelerate=False),
 }
@@ -58,9 +58,12 @@ def solve(
 
 def auto_eps(supervised: Supervised) -> float:
     """The eps that suits the scale of the problem; 1e-2 where there is nothing to learn."""
-    identity = np.eye(supervised.n_tasks)
-    energy = supervised.solve(identity, tol=AUTO_EPS_TOL).energy(identity)
-    return AUTO_EPS * (float(np.mean(np.diag(energy))) or 1.0)
+    if hasattr(supervised, "diagonal_energy"):
+        energy = supervised.diagonal_energy(np.ones(supervised.n_tasks))
+    else:
+        identity = np.eye(supervised.n_tasks)
+        energy = np.diag(supervised.solve(identity, tol=AUTO_EPS_TOL).energy(identity))
+    return AUTO_EPS * (float(np.mean(energy)) or 1.0)
 
 
 def make_supervised(design: Design, labels: Labels, loss: Loss, alpha: float, *, intercept: bool) -> Supervised:
