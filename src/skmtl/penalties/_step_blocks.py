@@ -27,7 +27,7 @@ class _StepBlock:
         self.tasks, self.structure, self.gap, self.tol = tasks, step.structure, step.gap, tol
         self._S, self._penalty = S, penalty
 
-    @property
+    @cached_property
     def cost(self) -> float:
         """tr(A^-1 S) + R(A)."""
         P = inverse_spd(self.structure)
@@ -44,7 +44,7 @@ class _StepBlock:
         P = inverse_spd(self.structure)
         W = np.eye(len(s)) if P is None else clip_to_box(P @ self._S @ P, self._penalty.threshold)
         M = symmetric_part(root @ W @ root)
-        theta = best_mixture(M, self._S)[1]
+        theta = best_mixture(M, self._S, enough=(1.0 - self.tol) * self.cost)[1]
         m, V = eigh((1.0 - theta) * M + theta * self._S)
         # N S N = W.
         N = symmetric_part(inverse @ (V * positive_sqrt(m)) @ V.T @ inverse)

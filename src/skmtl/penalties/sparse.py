@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from skmtl._continuation import GENTLE_RIDGE, STAGE_TOL, descend
-from skmtl._linalg import Array, eigh, inverse_spd, positive_sqrt, single_threaded, symmetric_part
+from skmtl._linalg import Array, eigh, inverse_spd, positive_sqrt, single_threaded, symmetric_part, times_sparse
 from skmtl.penalties._bound import best_mixture, clip_to_box
 from skmtl.penalties._newton import active_newton
 from skmtl.penalties._screening import WORTH_SCREENING
@@ -85,13 +85,16 @@ class Sparse(StructurePenalty):
         """Candidates for cross-validation; on real data 0.9 to 0.97 is chosen most."""
         return {"mu": [0.5, 0.8, 0.9, 0.97, 1.0]}
 
-    def _step_gap(self, A: Array, root: Array, P: Array | None, S: Array) -> float:
-        """Relative gap of the structure step, from its dual 2 tr((S^{1/2} W S^{1/2})^{1/2}); root = S^{1/2}."""
+    def _step_gap(self, A: Array, root: Array, P: Array | None, S: Array, tol: float) -> float:
+        """Relative gap of the structure step, from its dual 2 tr((S^{1/2} W S^{1/2})^{1/2}); root = S^{1/2}.
+
+        A gap of ``tol`` is good enough.
+        """
         if P is None:
             return np.inf
         cost = float(np.sum(P * S)) + self.value(A)
         W = clip_to_box(P @ S @ P, self.threshold)
-        return (cost - best_mixture(root @ W @ root, S, enough=cost)[0]) / cost
+        return (cost - best_mixture(root @ W @ root, S, enough=(1.0 - tol) * cost)[0]) / cost
 
 
 class _TraceInverse:
@@ -104,7 +107,7 @@ class _TraceInverse:
         self.gradient = -self.Q
 
     def hessian(self, D: Array) -> Array:
-        half = self.P @ D @ self.Q
+        half = times_sparse(self.P, D) @ self.Q
         return half + half.T
 
 
@@ -124,7 +127,7 @@ def _by_newton(penalty: Sparse, S: Array, start: Array | None, tol: float) -> St
             return None if P is None else _TraceInverse(P, target)
 
         def certify(A: Array, point: SmoothPoint, value: float) -> float:
-            return penalty._step_gap(A, root, point.P, target) if last else 0.0
+            return penalty._step_gap(A, root, point.P, target, tol) if last else 0.0
 
         stage_tol = tol if last else STAGE_TOL
         return penalty.minimize_with(smooth, A, certify=certify, tol=stage_tol, max_iter=max_iter)
@@ -155,7 +158,7 @@ def _by_primal_dual(penalty: Sparse, S: Array, start: Array | None, tol: float) 
         S,
         penalty.mu,
         start=start,
-        certify=lambda A: penalty._step_gap(A, root, inverse_spd(A), S),
+        certify=lambda A: penalty._step_gap(A, root, inverse_spd(A), S, tol),
         tol=tol,
         max_iter=penalty.max_iter or 30_000,
     )
