@@ -48,7 +48,7 @@ class Separable(Protocol[B]):
     def alone(self, tasks: Tasks) -> list[B]:
         """Each of these tasks solved as a block of its own."""
 
-    def solve(self, tasks: Tasks, start: Array, tol: float) -> B:
+    def solve(self, tasks: Tasks, start: Array | None, tol: float) -> B:
         """These tasks solved as one block."""
 
     def dual(self, blocks: Sequence[B]) -> Array:
@@ -107,14 +107,16 @@ def _linked(problem: Separable[B], blocks: list[B], threshold: float) -> list[li
     return [[blocks[i] for i in group] for group in components(links > threshold)]
 
 
-def _union(group: list[B]) -> tuple[Tasks, Array]:
-    """The tasks of several blocks, in order, and their structure as it is."""
+def _union(group: list[B]) -> tuple[Tasks, Array | None]:
+    """The tasks of several blocks, in order, and their structure; of lone tasks a solver knows a better start."""
     tasks = np.concatenate([block.tasks for block in group])
     order = np.argsort(tasks)
+    if len(group) == len(tasks):
+        return tasks[order], None
     return tasks[order], linalg.block_diag(*(block.structure for block in group))[np.ix_(order, order)]
 
 
-def _solve_each(problem: Separable[B], parts: list[tuple[Tasks, Array]], tol: float) -> list[B]:
+def _solve_each(problem: Separable[B], parts: Sequence[tuple[Tasks, Array | None]], tol: float) -> list[B]:
     """The parts solved apart: one after the other, or as many at a time as the user tells joblib."""
     size = max((len(tasks) for tasks, _ in parts), default=0)
     with single_threaded(size):

@@ -16,8 +16,8 @@ from skmtl.penalties._bound import best_mixture, clip_to_box
 from skmtl.penalties._screening import Tasks, assemble, solve_in_blocks
 from skmtl.penalties.base import StructurePenalty, StructureStep
 
-# The structure step of one block, from its S, a structure to start from and the tolerance.
-SolveOne = Callable[[Array, Array, float], StructureStep]
+# The structure step of one block, from its S, perhaps a structure to start from, and the tolerance.
+SolveOne = Callable[[Array, Array | None, float], StructureStep]
 
 
 class _StepBlock:
@@ -69,7 +69,7 @@ class _StepBlocks:
     def alone(self, tasks: Tasks) -> list[_StepBlock]:
         return [self._block(np.array([t]), StructureStep(np.sqrt(self._S[t : t + 1, t : t + 1]), 0.0)) for t in tasks]
 
-    def solve(self, tasks: Tasks, start: Array, tol: float) -> _StepBlock:
+    def solve(self, tasks: Tasks, start: Array | None, tol: float) -> _StepBlock:
         return self._block(tasks, self._solve_one(self._part(tasks), start, tol), tol)
 
     def dual(self, blocks: Sequence[_StepBlock]) -> Array:

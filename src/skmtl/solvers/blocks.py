@@ -75,7 +75,7 @@ class _JointBlocks:
             blocks.append(_JointBlock(np.array([t]), problem.prove(A, problem.fit(A)), 0.0, 1))
         return blocks
 
-    def solve(self, tasks: Tasks, start: Array, tol: float) -> _JointBlock:
+    def solve(self, tasks: Tasks, start: Array | None, tol: float) -> _JointBlock:
         # What is certified on the way concerns the user when it is about all tasks.
         report = self._report if len(tasks) == self._problem.n_tasks else _silent
         proof, n_iter = solve_jointly(self._part(tasks), start=start, tol=tol, max_iter=self._max_iter, report=report)
