@@ -91,8 +91,8 @@ def structure_step(X, Y):
     S = energy(X, Y)
     print(f"\n(a) Structure step: T = {len(S)} in {GROUPS} groups, n = {ROWS}, certified to {TOL:.0e}")
     print(
-        f"    {'mu':>4s} {'blocks':>6s} {'largest':>8s} {'nonzero':>7s} {'eigh s':>7s} {'screened s':>10s} {'ratio':>6s} "
-        f"{'whole s':>8s} {'speed-up':>8s} {'gap':>8s} {'recomputed':>10s}"
+        f"    {'mu':>4s} {'blocks':>6s} {'largest':>8s} {'nonzero':>7s} {'eigh s':>7s} {'screened s':>10s} "
+        f"{'ratio':>6s} {'whole s':>8s} {'speed-up':>8s} {'gap':>8s} {'recomputed':>10s}"
     )
     for mu in MUS:
         penalty = Sparse(mu)
