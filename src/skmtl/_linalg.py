@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, sparse
 from threadpoolctl import ThreadpoolController
 
 Array = NDArray[np.float64]
@@ -71,6 +71,17 @@ def positive_cubic_root(z: Array, c: float) -> Array:
         if np.all(np.abs(step) <= 4e-16 * root):
             break
     return root
+
+
+# From this size on, a product skips zeros sooner than BLAS multiplies them, when no more than this share is not zero.
+SKIP_ZEROS_SIZE, SKIP_ZEROS_SHARE = 400, 0.04
+
+
+def times_sparse(P: Array, D: Array) -> Array:
+    """P D for a symmetric D that may be mostly zeros."""
+    if len(D) < SKIP_ZEROS_SIZE or np.count_nonzero(D) > SKIP_ZEROS_SHARE * D.size:
+        return P @ D
+    return np.asarray((sparse.csr_array(D) @ P.T).T)
 
 
 # Threads pay from about this size of matrix on, in many short steps or in one decomposition; below it they wait for

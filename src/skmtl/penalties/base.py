@@ -54,6 +54,11 @@ class StructurePenalty(BaseEstimator):
     tex = ""
     reference = ""
 
+    @property
+    def threshold(self) -> float:
+        """Blocks of tasks stay apart while no dual entry between them exceeds this; zero where no such rule holds."""
+        return 0.0
+
     def check(self, n_tasks: int) -> None:
         """Raise ``ValueError`` when a parameter makes no sense for ``n_tasks`` tasks."""
 

@@ -9,9 +9,10 @@ from skmtl._linalg import Array, single_threaded
 from skmtl.losses import Loss
 from skmtl.objective import Fit, Problem, Proof, Supervised
 from skmtl.solvers.alternation import alternate
+from skmtl.solvers.blocks import solve_screened
 from skmtl.solvers.design import Design
 from skmtl.solvers.dual_ridge import DualRidge
-from skmtl.solvers.joint import approximate_jointly, solve_jointly
+from skmtl.solvers.joint import approximate_jointly
 from skmtl.solvers.newton_cg import NewtonStep
 from skmtl.solvers.result import Progress, Solution
 from skmtl.solvers.ridge import Ridge
@@ -23,7 +24,7 @@ AUTO_EPS, AUTO_EPS_TOL = 1e-2, 1e-3
 FEW_LABELS = 1500
 
 SOLVERS: dict[str, Callable[..., tuple[Proof, int]]] = {
-    "newton": solve_jointly,
+    "newton": solve_screened,
     "anderson": partial(alternate, accelerate=True),
     "alternating": partial(alternate, accelerate=False),
 }
@@ -86,9 +87,12 @@ def _choose_solver(problem: Problem, solver: str) -> str:
 
 def auto_eps(supervised: Supervised) -> float:
     """The eps that suits the scale of the problem; 1e-2 where there is nothing to learn."""
-    identity = np.eye(supervised.n_tasks)
-    energy = supervised.solve(identity, tol=AUTO_EPS_TOL).energy(identity)
-    return AUTO_EPS * (float(np.mean(np.diag(energy))) or 1.0)
+    if hasattr(supervised, "diagonal_energy"):
+        energy = supervised.diagonal_energy(np.ones(supervised.n_tasks))
+    else:
+        identity = np.eye(supervised.n_tasks)
+        energy = np.diag(supervised.solve(identity, tol=AUTO_EPS_TOL).energy(identity))
+    return AUTO_EPS * (float(np.mean(energy)) or 1.0)
 
 
 def make_supervised(design: Design, labels: Labels, loss: Loss, alpha: float, *, intercept: bool) -> Supervised:

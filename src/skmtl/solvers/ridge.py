@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skmtl._linalg import Array, eigh, symmetric_part
 
@@ -49,6 +50,10 @@ class Ridge:
         C = self.targets / (self.values[:, None] * a + self.n * self.alpha)
         return a**2 * np.einsum("i,it,it->t", self.values, C, C)
 
+    def part(self, tasks: NDArray[np.intp]) -> "Ridge":
+        """The problem of these tasks alone, with their share of the rest."""
+        return replace(self, targets=self.targets[:, tasks], rest=self.rest * len(tasks) / self.n_tasks)
+
     @property
     def n_tasks(self) -> int:
         return self.targets.shape[1]
@@ -82,6 +87,11 @@ class RidgeFit:
     def Q(self) -> Array:
         """C'KC."""
         return symmetric_part(self._U @ self._Q_rotated @ self._U.T)
+
+    @property
+    def factor(self) -> Array:
+        """diag(k)^{1/2} V'C, of shape (r, n_tasks), with inner products Q."""
+        return (np.sqrt(self._problem.values)[:, None] * self._C) @ self._U.T
 
     def dual(self, scale: float) -> float:
         """2 alpha s <C, Y> - n alpha^2 s^2 ||C||^2."""
