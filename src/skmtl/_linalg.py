@@ -64,6 +64,14 @@ def positive_cubic_root(z: Array, c: float) -> Array:
     return root
 
 
+def not_psd(lowest: float) -> ValueError:
+    """The error for a kernel matrix with a negative eigenvalue."""
+    return ValueError(
+        f"the kernel is not positive semidefinite on these rows (smallest eigenvalue {lowest:.3g}), so it has no "
+        "space of functions; use another kernel (rbf, laplacian, linear, polynomial, cosine, chi2) or other parameters."
+    )
+
+
 # Threads pay from about this size of matrix on; below it they wait for one another.
 SMALL_MATRIX = 400
 

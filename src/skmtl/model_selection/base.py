@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import get_scorer
 from sklearn.utils.validation import check_is_fitted
 
+from skmtl._cluster import is_dask
 from skmtl._linalg import Array
 from skmtl.losses import Loss
 from skmtl.model_selection.choice import check_rule, choose, describe_choice, make_results
@@ -38,6 +39,16 @@ class SearchEstimator(BaseEstimator):
 
     _model_class: type[BaseEstimator]
     _for_classes = False
+
+    def _in_blocks(self, X: Any, loss: Loss) -> bool:
+        """Never: folds are cut out of memory."""
+        if is_dask(X):
+            raise ValueError(
+                "a search needs its rows in memory; choose parameters on a sample of the Dask collection, and fit a "
+                "MultiTaskRegressor or MultiTaskClassifier with them to all of it. The search itself can run on a "
+                "cluster, with joblib.parallel_config('dask')."
+            )
+        return False
 
     def _fit(self, X: Array, labels: Labels, loss: Loss, *, scale: bool) -> Self:
         rule = check_rule(self.rule)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from skmtl._linalg import Array
 from skmtl.features import FeatureMap
@@ -79,7 +80,8 @@ class Rows:
         """The fitted map, and training rows that are nobody else's."""
         if self.sliced:
             return self.feature_map, self.X[np.ix_(rows, rows)]
-        return self.feature_map.fit(self.X[rows]), self.X[rows]
+        # A map of its own for each fold: folds may be searched in threads.
+        return clone(self.feature_map).fit(self.X[rows]), self.X[rows]
 
     def test(self, feature_map: FeatureMap, train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
         """Test rows of the fitted map."""

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from skmtl._linalg import Array, single_threaded
+from skmtl.features import FeatureMap
 from skmtl.losses import Loss
 from skmtl.objective import Problem, Proof, Supervised
 from skmtl.solvers.alternation import alternate
-from skmtl.solvers.design import Design
+from skmtl.solvers.blocks import BlockDesign
+from skmtl.solvers.design import Basis, Design, make_design
 from skmtl.solvers.joint import solve_jointly
 from skmtl.solvers.newton_cg import NewtonStep
 from skmtl.solvers.result import Progress, Solution
@@ -61,6 +64,18 @@ def auto_eps(supervised: Supervised) -> float:
     identity = np.eye(supervised.n_tasks)
     energy = supervised.solve(identity, tol=AUTO_EPS_TOL).energy(identity)
     return AUTO_EPS * (float(np.mean(np.diag(energy))) or 1.0)
+
+
+def prepare(
+    feature_map: FeatureMap, X: Any, labels: Any, loss: Loss, alpha: float, *, intercept: bool
+) -> tuple[Basis, Supervised]:
+    """The training rows in a good basis, and the supervised step on them."""
+    if labels.in_blocks:
+        blocks = BlockDesign(feature_map, labels, intercept=intercept)
+        return blocks, blocks.supervised(alpha)
+    with single_threaded(X.shape[0]):
+        design = make_design(feature_map, X, labels.row_weight(), intercept=intercept)
+    return design, make_supervised(design, labels, loss, alpha, intercept=intercept)
 
 
 def make_supervised(design: Design, labels: Labels, loss: Loss, alpha: float, *, intercept: bool) -> Supervised:

@@ -23,6 +23,8 @@ class FeatureMap(BaseEstimator):
     on_rows = False
     # Whether ``transform`` returns an array of its own, which may be overwritten.
     fresh = False
+    # Whether the basis functions are k(., x) at some rows, so that coefficients belong to those rows.
+    dual = False
 
     def fit(self, X: Array) -> Self:
         """Remember what the basis functions need of the training rows."""
@@ -31,6 +33,21 @@ class FeatureMap(BaseEstimator):
     def transform(self, X: Array) -> Array:
         """The basis functions at the rows of X, of shape (n, D)."""
         raise NotImplementedError
+
+    def n_functions(self, n_features: int) -> int:
+        """D, the number of basis functions for rows with so many features."""
+        return n_features
+
+    def orthonormal(self, Z: Array) -> Array:
+        """Phi = Z R with RR' = M^-1: rows Z in coordinates whose metric is the identity, of shape (n, r).
+
+        Z may be overwritten where it is the map's own.
+        """
+        return Z
+
+    def lift(self, W: Array) -> Array:
+        """R W: coefficients on Z, of shape (D, T), of predictors W in those coordinates."""
+        return W
 
 
 class LinearMap(FeatureMap):
@@ -54,8 +71,7 @@ class KernelMap(FeatureMap):
         Parameters of the kernel; names that a kernel does not take are ignored, as in ``KernelRidge``.
     """
 
-    on_rows = True
-    fresh = True
+    on_rows = fresh = dual = True
 
     def __init__(self, kernel: Kernel = "rbf", params: Mapping[str, Any] | None = None) -> None:
         self.kernel = kernel
@@ -66,40 +82,25 @@ class KernelMap(FeatureMap):
         return self
 
     def transform(self, X: Array) -> Array:
+        return self._evaluate(X, self.X_fit_)
+
+    def n_functions(self, n_features: int) -> int:
+        return int(self.X_fit_.shape[0])
+
+    def _evaluate(self, X: Any, other: Any) -> Array:
+        """The kernel at pairs of rows."""
         return np.asarray(
-            pairwise_kernels(X, self.X_fit_, metric=self.kernel, filter_params=True, **(self.params or {})), dtype=float
+            pairwise_kernels(X, other, metric=self.kernel, filter_params=True, **(self.params or {})), dtype=float
         )
 
 
 class PrecomputedMap(FeatureMap):
     """Rows of a kernel matrix that the user has computed: k(x, x_i) for every training row x_i."""
 
-    on_rows = True
+    on_rows = dual = True
 
     def fit(self, X: Array) -> Self:
         return self
 
     def transform(self, X: Array) -> Array:
         return X
-
-
-def make_feature_map(
-    kernel: Kernel,
-    *,
-    gamma: float | None = None,
-    degree: float = 3,
-    coef0: float = 1.0,
-    kernel_params: Mapping[str, Any] | None = None,
-) -> FeatureMap:
-    """The feature map of a kernel given by name or as a callable."""
-    if callable(kernel):
-        return KernelMap(kernel, kernel_params)
-    if kernel not in KERNELS:
-        raise ValueError(f"kernel={kernel!r} is not known; choose one of {', '.join(KERNELS)}, or pass a callable.")
-    if kernel == "linear":
-        return LinearMap()
-    if kernel == "precomputed":
-        return PrecomputedMap()
-    # Without a gamma every kernel falls back on its own default.
-    width = {} if gamma is None else {"gamma": gamma}
-    return KernelMap(kernel, {**width, "degree": degree, "coef0": coef0})
