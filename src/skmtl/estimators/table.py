@@ -20,7 +20,7 @@ from skmtl.targets import Grouped
 
 def is_large(X: Any, n_functions: int) -> bool:
     """Whether an array has, or becomes, more numbers than should be handled at once."""
-    shape = getattr(X, "shape", ())
+    shape: tuple[int, ...] = getattr(X, "shape", ())
     return len(shape) == 2 and shape[0] * max(shape[1], n_functions) > LARGE and shape[0] >= n_functions
 
 
@@ -87,7 +87,11 @@ def _open_dask(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any, *
     names = check_task_names(y, y.shape[1] if y.ndim == 2 else 1)
     if tasks is not None:
         values = getattr(tasks, "values", tasks)
-        names = check_tasks(np.asarray(da.unique(values)), None)[1] if reset else estimator.task_names_
+        if reset:
+            found = np.asarray(da.unique(values))
+            names = check_tasks(found, len(found))[1]
+        else:
+            names = estimator.task_names_
         columns["tasks"] = _codes(tasks, names)
     rows = DaskRows.from_collections(X, columns, getattr(estimator, "feature_names_in_", None))
     _check_shape(y.shape)
