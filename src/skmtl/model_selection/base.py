@@ -206,7 +206,7 @@ class SearchEstimator(BaseEstimator):
         model = self._model(**_parameters(best))
         if best.epsilon != 1.0:
             rows = Rows.from_model(model, X)
-            training = Training(model, *rows.train(np.arange(len(X))), Entries.from_labels(labels), loss, scale=scale)
+            training = Training(model, *rows.train(np.arange(X.shape[0])), Entries.from_labels(labels), loss, scale=scale)
             model.set_params(eps=best.epsilon * training.supervised(best.alpha)[1])
         model._fit(X, labels, loss, scale=scale)
         self.__dict__.update({k: v for k, v in vars(model).items() if k.endswith("_") or k.startswith("_")})

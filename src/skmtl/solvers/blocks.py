@@ -22,7 +22,7 @@ class BlockDesign:
         self._complete = labels.complete()
         # As many coordinates as basis functions, at most.
         size = feature_map.n_functions(labels.rows.shape[1])
-        self._width = 3 * size
+        self._width = size + labels.rows.shape[1]
         grams = labels.n_tasks * size**2 <= LARGEST_GRAMS
         gather = Gather(feature_map, labels.reader, self._complete, grams, intercept)
         self._sums = sums = labels.rows.reduce(gather, Gathered.merge, width=self._width)

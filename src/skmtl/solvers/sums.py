@@ -93,21 +93,26 @@ class Gather:
         Z = self.feature_map.transform(X)
         functions = row_weight @ Z
         Phi = self.feature_map.orthonormal(Z)
-        pooled = self._sums(Phi, labels.y, row_weight, gram=self.complete or not self.grams)
-        by_task = pooled if self.complete else _stack([self._task(Phi, labels, t) for t in range(labels.n_tasks)])
+        if self.complete:
+            pooled = by_task = self._sums(Phi, labels.y, row_weight, gram=True, own=self.feature_map.fresh)
+        else:
+            by_task = _stack([self._task(Phi, labels, t) for t in range(labels.n_tasks)])
+            pooled = self._sums(Phi, labels.y, row_weight, gram=not self.grams, own=self.feature_map.fresh)
         return Gathered(pooled, by_task, functions)
 
     def _task(self, Phi: Array, labels: Table, t: int) -> Sums:
         """Sums of the rows that have a label of task t."""
         rows = np.flatnonzero(labels.weight[:, t])
-        return self._sums(Phi[rows], labels.y[rows, t : t + 1], labels.weight[rows, t], gram=self.grams)
+        return self._sums(Phi[rows], labels.y[rows, t : t + 1], labels.weight[rows, t], gram=self.grams, own=True)
 
-    def _sums(self, Phi: Array, y: Array, weight: Array, *, gram: bool) -> Sums:
+    def _sums(self, Phi: Array, y: Array, weight: Array, *, gram: bool, own: bool) -> Sums:
         total, r = weight.sum(), Phi.shape[1]
         mean, target_mean = np.zeros(r), np.zeros(y.shape[1])
         if self.intercept and total > 0.0:
             mean, target_mean = weight @ Phi / total, weight @ y / total
-            Phi, y = Phi - mean, y - target_mean
+            # In place where the features are nobody else's: they are most of the memory.
+            Phi = np.subtract(Phi, mean, out=Phi if own else None)
+            y = y - target_mean
         if not np.all(weight == 1.0):
             root = np.sqrt(weight)[:, None]
             Phi, y = root * Phi, root * y
