@@ -1,5 +1,6 @@
 """Sparse kernel multi-task learning: many related tasks, and the sparse graph that relates them."""
 
+from skmtl._version import __version__
 from skmtl.estimators import MultiTaskClassifier, MultiTaskRegressor
 from skmtl.model_selection import (
     MultiTaskClassifierCV,
@@ -9,16 +10,18 @@ from skmtl.model_selection import (
     structure_path,
 )
 from skmtl.penalties import minimize_structure
-
-__version__ = "0.1.0.dev0"
+from skmtl.persistence import load_model, save_model
 
 __all__ = [
     "MultiTaskClassifier",
     "MultiTaskClassifierCV",
     "MultiTaskRegressor",
     "MultiTaskRegressorCV",
+    "__version__",
     "compare_methods",
     "edge_stability",
+    "load_model",
     "minimize_structure",
+    "save_model",
     "structure_path",
 ]

@@ -1,5 +1,6 @@
 """Cleaning the user's input at the door, with messages that help."""
 
+import importlib
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -15,7 +16,18 @@ from sklearn.utils.validation import _check_sample_weight, check_array, validate
 from skmtl._linalg import Array
 from skmtl._rows import check_finite
 
+# What names of tasks may be; a fraction, say, is a number too, but becomes its text.
+PLAIN = (str, int, float, np.integer, np.floating, np.bool_)
 NO_TARGET = "this estimator requires y to be passed, but the target y is None."
+
+
+def import_extra(module: str) -> Any:
+    """A module of a package that only the extra "app" installs."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.split(".")[0]
+        raise ImportError(f'this needs {package}, which is not installed: pip install "skmtl[app]".') from error
 
 
 def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
@@ -146,7 +158,7 @@ def plain_values(values: Any) -> NDArray[Any]:
     """A column as an array of strings, numbers and None; anything else becomes its text."""
     column = np.empty(len(values), dtype=object)
     column[:] = np.asarray(values, dtype=object) if not hasattr(values, "tolist") else values.tolist()
-    simple = all(isinstance(value, str | Real) for value in set(pd.unique(pd.Series(column, dtype=object))))
+    simple = all(isinstance(value, PLAIN) for value in set(pd.unique(pd.Series(column, dtype=object))))
     if simple:
         return column
     missing = pd.isna(column)
@@ -164,4 +176,11 @@ def plain_names(names: Sequence[Any]) -> NDArray[Any]:
 
 
 def _plain(name: Any) -> Any:
-    return name if isinstance(name, str | Real) else str(name)
+    """A string, bool, int or float of Python itself; an enumeration, say, gives its value if that is what it is."""
+    if isinstance(name, str):
+        return str.__str__(name)
+    if isinstance(name, bool | np.bool_):
+        return bool(name)
+    if isinstance(name, PLAIN):
+        return int(name) if isinstance(name, Integral) else float(name)
+    return str(name)

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -16,20 +16,32 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmtl._cluster import is_dask
 from skmtl._linalg import Array
+from skmtl._notebook import draw_relations
 from skmtl._rows import Rows
-from skmtl._validation import check_count, check_positive, check_weight
+from skmtl._validation import check_count, check_positive, check_weight, import_extra
 from skmtl.estimators.table import Predict, is_large, open_rows
 from skmtl.features import FeatureMap, Kernel, Landmarks, make_feature_map
 from skmtl.losses import Loss
 from skmtl.objective import Problem
 from skmtl.penalties import StructurePenalty, check_penalty
-from skmtl.solvers import auto_eps, prepare, solve
-from skmtl.targets import BlockLabels, Grouped, LabelReader, Labels, balance, make_labels, standardize
+from skmtl.solvers import auto_eps, decompose, make_supervised, solve
+from skmtl.targets import BlockLabels, Grouped, LabelReader, Labels, Standardized, balance, make_labels, standardize
 
 # Kernels that sparse rows do not have.
 DENSE_KERNELS = ("precomputed", "chi2", "additive_chi2")
 
 Callback = Callable[[dict[str, float]], None]
+
+
+class Settings(NamedTuple):
+    """Parameters of one fit, checked; ``eps=None`` is automatic."""
+
+    penalty: StructurePenalty
+    alpha: float
+    common: float
+    eps: float | None
+    tol: float
+    max_iter: int
 
 
 class MultiTaskEstimator(BaseEstimator):
@@ -146,18 +158,30 @@ class MultiTaskEstimator(BaseEstimator):
 
     def _fit(self, X: Any, labels: Any, loss: Loss, *, scale: bool) -> Self:
         """Learn predictors and structure from rows and their labels."""
-        penalty = check_penalty(self.penalty, labels.n_tasks)
-        alpha, common = check_positive("alpha", self.alpha), check_positive("common", self.common, zero=True)
-        tol, max_iter = check_positive("tol", self.tol), check_count("max_iter", self.max_iter)
-        eps = None if self.eps == "auto" else check_positive('eps (a number, or "auto")', self.eps)
-
+        settings = self._settings(labels.n_tasks)
         targets = standardize(
             balance(labels) if self.balance_tasks else labels,
             center=self.fit_intercept and loss.for_regression,
             scale=scale,
         )
         self.feature_map_ = self._make_feature_map().fit(X)
-        design, supervised = prepare(self.feature_map_, X, targets.labels, loss, alpha, intercept=self.fit_intercept)
+        design = decompose(self.feature_map_, X, targets.labels, intercept=self.fit_intercept)
+        return self._fit_design(design, targets, loss, settings)
+
+    def _settings(self, n_tasks: int) -> Settings:
+        return Settings(
+            check_penalty(self.penalty, n_tasks),
+            alpha=check_positive("alpha", self.alpha),
+            common=check_positive("common", self.common, zero=True),
+            eps=None if self.eps == "auto" else check_positive('eps (a number, or "auto")', self.eps),
+            tol=check_positive("tol", self.tol),
+            max_iter=check_count("max_iter", self.max_iter),
+        )
+
+    def _fit_design(self, design: Any, targets: Standardized, loss: Loss, settings: Settings) -> Self:
+        """Learn predictors and structure from rows that are decomposed already."""
+        penalty, alpha, common, eps, tol, max_iter = settings
+        supervised = make_supervised(design, targets.labels, loss, alpha, intercept=self.fit_intercept)
         self.eps_ = auto_eps(supervised) if eps is None else eps
         problem = Problem(supervised, penalty, self.eps_, common)
         solution = solve(problem, solver=self.solver, tol=tol, max_iter=max_iter, callback=self.callback)
@@ -221,6 +245,14 @@ class MultiTaskEstimator(BaseEstimator):
             raise AttributeError(f"penalty={self.penalty!r} has no matrix on the side of the features.")
         return np.asarray(self._penalty.feature_structure(self._basis_coef, self.eps_))
 
+    @property
+    def correlation_(self) -> Array:
+        """Cosines of the tasks' predictors in the kernel's space, eps on the diagonal: (n_tasks, n_tasks)."""
+        check_is_fitted(self)
+        S = self.solution_.energy + self.eps_ * np.eye(len(self.structure_))
+        norms = np.sqrt(np.diag(S))
+        return np.asarray(S / np.outer(norms, norms))
+
     def predict_frame(self, X: ArrayLike) -> pd.DataFrame:
         """Predictions of a regressor, scores of a classifier: a column per task, and the index of X."""
         return pd.DataFrame(self._scores(X), columns=self.task_names_, index=getattr(X, "index", None))
@@ -235,31 +267,42 @@ class MultiTaskEstimator(BaseEstimator):
             ``correlation``, the cosine of the two predictors in the kernel's space. With the sparse penalty there are
             relations as soon as a correlation exceeds the threshold 1 - mu.
         """
-        check_is_fitted(self)
+        correlation = self.correlation_
         a, b = np.nonzero(np.triu(self.structure_, 1))
-        S = self.solution_.energy + self.eps_ * np.eye(len(self.structure_))
-        norms = np.sqrt(np.diag(S))
         table = pd.DataFrame(
             {
                 "task_a": self.task_names_[a],
                 "task_b": self.task_names_[b],
                 "weight": self.structure_[a, b],
-                "correlation": S[a, b] / (norms[a] * norms[b]),
+                "correlation": correlation[a, b],
             }
         )
         return table.sort_values("weight", key=np.abs, ascending=False, ignore_index=True)
 
     def to_networkx(self) -> Any:
         """The learned relations as an undirected ``networkx.Graph``; edges have ``weight`` and ``correlation``."""
-        try:
-            import networkx
-        except ImportError as error:
-            raise ImportError("to_networkx needs networkx: pip install networkx, or skmtl[app].") from error
+        networkx = import_extra("networkx")
         graph = networkx.Graph()
         graph.add_nodes_from(self.task_names_.tolist())
         for a, b, weight, correlation in self.relations().itertuples(index=False):
             graph.add_edge(a, b, weight=weight, correlation=correlation)
         return graph
+
+    def _repr_html_inner(self) -> str:
+        return str(super()._repr_html_inner()) + self._picture()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = dict(super()._repr_mimebundle_(**kwargs))
+        if "text/html" in bundle:
+            bundle["text/html"] += self._picture()
+        return bundle
+
+    def _picture(self) -> str:
+        """What a notebook shows below scikit-learn's diagram: the task graph and the certificate of a fitted model."""
+        if not hasattr(self, "solution_"):
+            return ""
+        names = [str(name) for name in self.task_names_.tolist()]
+        return draw_relations(names, self.structure_, self.solution_.certificate)
 
 
 def _warn_unlabelled(count: int) -> None:

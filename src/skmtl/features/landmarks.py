@@ -17,10 +17,9 @@ from scipy import linalg, sparse
 
 from skmtl._linalg import Array, eigvalsh
 from skmtl._rows import Rows
+from skmtl.features.maps import diagonal
 
 Evaluate = Callable[[Any, Any], Array]
-# Rows evaluated against one another for the diagonal of the kernel.
-DIAGONAL_BLOCK = 64
 
 
 def uniform_landmarks(rows: Rows, count: int, seed: int) -> Any:
@@ -66,9 +65,8 @@ class _Draw:
     def __call__(self, start: int, X: Any, **columns: Any) -> _Drawn:
         n = X.shape[0]
         explained = linalg.solve_triangular(self.factor, self.evaluate(X, self.pilot).T, lower=True)
-        pieces = [X[i : i + DIAGONAL_BLOCK] for i in range(0, n, DIAGONAL_BLOCK)]
-        diagonal = np.concatenate([np.diag(self.evaluate(piece, piece)) for piece in pieces])
-        scores = np.maximum(diagonal - np.sum(explained**2, axis=0), 1e-12 * np.abs(diagonal))
+        own = diagonal(X, self.evaluate)
+        scores = np.maximum(own - np.sum(explained**2, axis=0), 1e-12 * np.abs(own))
         # The stream of random numbers is entered at the row's position, one number for each row.
         stream = np.random.PCG64(self.seed)
         stream.advance(start)

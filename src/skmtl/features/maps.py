@@ -7,12 +7,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from skmtl._linalg import Array
 
 Kernel = str | Callable[..., float]
+# Rows evaluated against one another for the diagonal of the kernel.
+DIAGONAL_BLOCK = 64
 KERNELS = ("precomputed", *sorted(PAIRWISE_KERNEL_FUNCTIONS))
 
 
@@ -38,6 +41,10 @@ class FeatureMap(BaseEstimator):
         """D, the number of basis functions for rows with so many features."""
         return n_features
 
+    def size(self, X: Any, *, center: bool) -> float:
+        """The mean of the diagonal of the kernel on the rows of X; of features about their mean with ``center``."""
+        raise NotImplementedError
+
     def orthonormal(self, Z: Array) -> Array:
         """Phi = Z R with RR' = M^-1: rows Z in coordinates whose metric is the identity, of shape (n, r).
 
@@ -58,6 +65,12 @@ class LinearMap(FeatureMap):
 
     def transform(self, X: Array) -> Array:
         return X
+
+    def size(self, X: Any, *, center: bool) -> float:
+        mean = np.asarray(X.mean(axis=0)) if center else np.zeros(X.shape[1])
+        if sparse.issparse(X):
+            return float(X.multiply(X).sum()) / X.shape[0] - float(mean @ mean)
+        return float(np.mean(np.sum((X - mean) ** 2, axis=1)))
 
 
 class KernelMap(FeatureMap):
@@ -87,11 +100,20 @@ class KernelMap(FeatureMap):
     def n_functions(self, n_features: int) -> int:
         return int(self.X_fit_.shape[0])
 
+    def size(self, X: Any, *, center: bool) -> float:
+        return float(np.mean(diagonal(X, self._evaluate)))
+
     def _evaluate(self, X: Any, other: Any) -> Array:
         """The kernel at pairs of rows."""
         return np.asarray(
             pairwise_kernels(X, other, metric=self.kernel, filter_params=True, **(self.params or {})), dtype=float
         )
+
+
+def diagonal(X: Any, evaluate: Callable[[Any, Any], Array]) -> Array:
+    """k(x, x) at every row, from small blocks of the kernel, of shape (n,)."""
+    pieces = [X[i : i + DIAGONAL_BLOCK] for i in range(0, X.shape[0], DIAGONAL_BLOCK)]
+    return np.concatenate([np.diag(evaluate(piece, piece)) for piece in pieces])
 
 
 class PrecomputedMap(FeatureMap):

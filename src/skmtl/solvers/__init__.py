@@ -6,18 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from skmtl._linalg import Array, single_threaded
+from skmtl._linalg import SMALL_DECOMPOSITION, Array, single_threaded
 from skmtl.features import FeatureMap
 from skmtl.losses import Loss
-from skmtl.objective import Problem, Proof, Supervised
+from skmtl.objective import Fit, Problem, Proof, Supervised
 from skmtl.solvers.alternation import alternate
 from skmtl.solvers.blocks import BlockDesign
-from skmtl.solvers.design import Basis, Design, make_design
-from skmtl.solvers.joint import solve_jointly
+from skmtl.solvers.design import Basis, make_design
+from skmtl.solvers.joint import approximate_jointly, solve_jointly
 from skmtl.solvers.newton_cg import NewtonStep
 from skmtl.solvers.result import Progress, Solution
 from skmtl.solvers.ridge import Ridge
-from skmtl.targets import Labels
 
 # eps="auto" is this share of the mean squared norm of the independent tasks' predictors.
 AUTO_EPS, AUTO_EPS_TOL = 1e-2, 1e-3
@@ -42,6 +41,34 @@ def solve(
 
     ``solver="auto"`` is the joint Newton where both the penalty and the loss allow it, else accelerated alternation.
     """
+    run = SOLVERS[_choose_solver(problem, solver)]
+    progress = Progress(callback)
+    with single_threaded(problem.n_tasks):
+        proof, n_iter = run(problem, start=start, tol=tol, max_iter=max_iter, report=progress)
+    return Solution.from_proof(proof, tol=tol, n_iter=n_iter, max_iter=max_iter, history=progress.history())
+
+
+def approximate(
+    problem: Problem, *, solver: str = "auto", start: Array | None = None, accuracy: float, max_iter: int = 200
+) -> tuple[Array, Fit]:
+    """A structure and its predictor, good to about ``accuracy`` of the objective: enough to compare candidates by.
+
+    Alternation proves that accuracy; the joint Newton takes its own word for it, for a proof costs as much as a step.
+    """
+    name = _choose_solver(problem, solver)
+    with single_threaded(problem.n_tasks):
+        if name == "newton":
+            return approximate_jointly(problem, start=start, accuracy=accuracy, max_iter=max_iter)
+        proof, _ = SOLVERS[name](problem, start=start, tol=accuracy, max_iter=max_iter, report=_ignore)
+    return proof.structure, proof.fit
+
+
+def _ignore(proof: Proof) -> None:
+    pass
+
+
+def _choose_solver(problem: Problem, solver: str) -> str:
+    """The name of a solver that can solve the problem."""
     if solver not in ("auto", *SOLVERS):
         raise ValueError(f"solver={solver!r} is not known; choose one of auto, {', '.join(SOLVERS)}.")
     obstacles = []
@@ -52,11 +79,8 @@ def solve(
     if solver == "newton" and obstacles:
         raise ValueError(f'solver="newton" is not possible here: {" and ".join(obstacles)}; use solver="auto".')
     if solver == "auto":
-        solver = "anderson" if obstacles else "newton"
-    progress = Progress(callback)
-    with single_threaded(problem.n_tasks):
-        proof, n_iter = SOLVERS[solver](problem, start=start, tol=tol, max_iter=max_iter, report=progress)
-    return Solution.from_proof(proof, tol=tol, n_iter=n_iter, max_iter=max_iter, history=progress.history())
+        return "anderson" if obstacles else "newton"
+    return solver
 
 
 def auto_eps(supervised: Supervised) -> float:
@@ -66,20 +90,18 @@ def auto_eps(supervised: Supervised) -> float:
     return AUTO_EPS * (float(np.mean(np.diag(energy))) or 1.0)
 
 
-def prepare(
-    feature_map: FeatureMap, X: Any, labels: Any, loss: Loss, alpha: float, *, intercept: bool
-) -> tuple[Basis, Supervised]:
-    """The training rows in a good basis, and the supervised step on them."""
+def decompose(feature_map: FeatureMap, X: Any, labels: Any, *, intercept: bool) -> Basis:
+    """The training rows in a good basis: from memory, or from sums over their blocks."""
     if labels.in_blocks:
-        blocks = BlockDesign(feature_map, labels, intercept=intercept)
-        return blocks, blocks.supervised(alpha)
-    with single_threaded(X.shape[0]):
-        design = make_design(feature_map, X, labels.row_weight(), intercept=intercept)
-    return design, make_supervised(design, labels, loss, alpha, intercept=intercept)
+        return BlockDesign(feature_map, labels, intercept=intercept)
+    with single_threaded(X.shape[0], SMALL_DECOMPOSITION):
+        return make_design(feature_map, X, labels.row_weight(), intercept=intercept)
 
 
-def make_supervised(design: Design, labels: Labels, loss: Loss, alpha: float, *, intercept: bool) -> Supervised:
+def make_supervised(design: Any, labels: Any, loss: Loss, alpha: float, *, intercept: bool) -> Supervised:
     """The supervised step: closed form for square loss and complete labels, else Newton."""
+    if labels.in_blocks:
+        return design.supervised(alpha)
     if loss.quadratic and labels.complete():
         weight = labels.row_weight()
         targets = np.sqrt(weight)[:, None] * labels.y.reshape(len(weight), -1)

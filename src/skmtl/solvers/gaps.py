@@ -49,6 +49,12 @@ class GapStep:
     def n_tasks(self) -> int:
         return self.cross.shape[1]
 
+    def with_alpha(self, alpha: float) -> "GapStep":
+        """The same at another alpha; solutions start where the last one was."""
+        step = GapStep(self.values, self.curve, self.cross, self.squares, self.shift, self.n, alpha)
+        step._W = self._W
+        return step
+
     def solve(self, A: Array, *, tol: float = 1e-8) -> "GapFit":
         """The best f for the structure A, its dual coefficients as exact as ``tol`` asks, relative to their size."""
         basis = Coordinates(A)

@@ -1,12 +1,12 @@
 """Arrays kept in files that are named after what they were computed from."""
 
 import hashlib
-import os
-import tempfile
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from skmtl._files import written_whole
 
 Floats = NDArray[np.float32]
 
@@ -35,11 +35,5 @@ def save(file: Path | None, array: Floats) -> None:
     if file is None:
         return
     file.parent.mkdir(parents=True, exist_ok=True)
-    handle, unfinished = tempfile.mkstemp(dir=file.parent, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            np.save(stream, array)
-        os.replace(unfinished, file)
-    except BaseException:
-        Path(unfinished).unlink(missing_ok=True)
-        raise
+    with written_whole(file) as stream:
+        np.save(stream, array)

@@ -1,0 +1,44 @@
+"""The command line: short commands over the public interface."""
+
+import importlib
+import sys
+from typing import Any
+
+from skmtl.cli.methods import methods_markdown
+
+INSTALL = 'The command line needs a few more packages; install them with: pip install "skmtl[app]"'
+
+
+def main() -> None:
+    """Run the command line, or say how to install what it needs."""
+    try:
+        app = make_app()
+    except ModuleNotFoundError as error:
+        if error.name not in ("rich", "typer"):
+            raise
+        print(INSTALL, file=sys.stderr)
+        raise SystemExit(2) from None
+    try:
+        app(prog_name="skmtl")
+    except (ValueError, OSError, ImportError) as error:
+        print(in_one_line(error), file=sys.stderr)
+        raise SystemExit(2) from None
+
+
+def make_app() -> Any:
+    """The Typer application; Typer and Rich are imported here, for the library works without them."""
+    # Commands need Rich later on; that it is missing should be said before they start.
+    importlib.import_module("rich")
+    from skmtl.cli import app
+
+    return app.make_app()
+
+
+def in_one_line(error: Exception) -> str:
+    """What went wrong, as one line to read."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
+    return " ".join(str(error).split())
+
+
+__all__ = ["main", "make_app", "methods_markdown"]
