@@ -84,6 +84,14 @@ def times_sparse(P: Array, D: Array) -> Array:
     return np.asarray((sparse.csr_array(D) @ P.T).T)
 
 
+def not_psd(lowest: float) -> ValueError:
+    """The error for a kernel matrix with a negative eigenvalue."""
+    return ValueError(
+        f"the kernel is not positive semidefinite on these rows (smallest eigenvalue {lowest:.3g}), so it has no "
+        "space of functions; use another kernel (rbf, laplacian, linear, polynomial, cosine, chi2) or other parameters."
+    )
+
+
 # Threads pay from about this size of matrix on, in many short steps or in one decomposition; below it they wait for
 # one another.
 SMALL_MATRIX = 400

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from skmtl._linalg import SMALL_DECOMPOSITION, Array, single_threaded
 from skmtl.features import FeatureMap
@@ -84,7 +85,8 @@ class Rows:
         """The fitted map, and training rows that are nobody else's."""
         if self.sliced:
             return self.feature_map, self.X[np.ix_(rows, rows)]
-        return self.feature_map.fit(self.X[rows]), self.X[rows]
+        # A map of its own for each fold: folds may be searched in threads.
+        return clone(self.feature_map).fit(self.X[rows]), self.X[rows]
 
     def test(self, feature_map: FeatureMap, train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
         """Test rows of the fitted map."""
@@ -100,7 +102,7 @@ class Rows:
         """The mean of the diagonal of the kernel; of features about their mean."""
         if self.sliced:
             return float(np.mean(np.diag(self.X))) or 1.0
-        return float(np.mean(np.sum((self.X - (self.X.mean(axis=0) if center else 0.0)) ** 2, axis=1))) or 1.0
+        return self.feature_map.size(self.X, center=center) or 1.0
 
 
 def search_folds(

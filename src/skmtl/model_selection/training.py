@@ -83,8 +83,8 @@ class Training:
             scale=scale,
         )
         self.weight = self.targets.labels.row_weight()
-        self._on_rows = feature_map.on_rows
-        with single_threaded(len(rows), SMALL_DECOMPOSITION):
+        self.feature_map, self._on_rows = feature_map, feature_map.on_rows
+        with single_threaded(rows.shape[0], SMALL_DECOMPOSITION):
             self.design = make_design(feature_map, rows, self.weight, intercept=self.intercept)
         self._step: Supervised | None = None
         self._auto = np.nan
