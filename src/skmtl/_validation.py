@@ -21,13 +21,13 @@ PLAIN = (str, int, float, np.integer, np.floating, np.bool_)
 NO_TARGET = "this estimator requires y to be passed, but the target y is None."
 
 
-def import_extra(module: str) -> Any:
-    """A module of a package that only the extra "app" installs."""
+def import_extra(module: str, extra: str = "app") -> Any:
+    """A module of a package that only an extra installs."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
         package = module.split(".")[0]
-        raise ImportError(f'this needs {package}, which is not installed: pip install "skmtl[app]".') from error
+        raise ImportError(f'this needs {package}, which is not installed: pip install "skmtl[{extra}]".') from error
 
 
 def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
