@@ -13,7 +13,7 @@ from skmtl import MultiTaskRegressor, minimize_structure
 from skmtl._linalg import SKIP_ZEROS_SIZE, times_sparse
 from skmtl.objective import Problem
 from skmtl.penalties import Sparse, _screening, sparse
-from skmtl.solvers import blocks as joint_blocks
+from skmtl.solvers import screened as joint_blocks
 from skmtl.solvers import solve
 from skmtl.solvers.joint import solve_jointly
 from skmtl.solvers.ridge import Ridge

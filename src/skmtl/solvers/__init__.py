@@ -21,7 +21,7 @@ from skmtl.solvers.ridge import Ridge
 from skmtl.solvers.screened import solve_screened
 
 # eps="auto" is this share of the mean squared norm of the independent tasks' predictors.
-AUTO_EPS, AUTO_EPS_TOL = 1e-2, 1e-3
+AUTO_EPS, AUTO_EPS_TOL = 1e-2, 1e-4
 # Up to this many labels, a matrix of labels by labels is factorised.
 FEW_LABELS = 1500
 
