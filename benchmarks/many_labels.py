@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from skmtl import MultiTaskClassifierCV
 from skmtl.datasets import load_mulan
 
-ALPHAS = np.logspace(-1, -4, 4)
+ALPHAS = np.logspace(0, -3, 4)
 SETS = ("Corel5k", "bibtex")
 
 
