@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from skmtl import MultiTaskRegressor, minimize_structure
 from skmtl.penalties import Sparse, sparse
-from skmtl.solvers import blocks
+from skmtl.solvers import screened
 
 ROWS, GROUPS, FEATURES_PER_GROUP, ALPHA, TOL = 2000, 50, 10, 1e-2, 1e-6
 MUS = (0.5, 0.7, 0.8, 0.9)
@@ -130,9 +130,9 @@ def whole_fit(X, Y):
     )
     for mu in (MU, MUS[-1]):
         seconds, est = timed(lambda m=mu: MultiTaskRegressor(Sparse(m), alpha=ALPHA).fit(X, Y))
-        blocks.WORTH_SCREENING, usual = Y.shape[1] + 1, blocks.WORTH_SCREENING
+        screened.WORTH_SCREENING, usual = Y.shape[1] + 1, screened.WORTH_SCREENING
         whole, _ = timed(lambda m=mu: MultiTaskRegressor(Sparse(m), alpha=ALPHA).fit(X, Y))
-        blocks.WORTH_SCREENING = usual
+        screened.WORTH_SCREENING = usual
         # As a predictor K @ coef: the coefficients are X' coef.
         coef = np.linalg.pinv(X.T) @ est.coef_.T
         proof = certify_fit(X @ X.T, Y, coef, est.intercept_, est.structure_, alpha=ALPHA, eps=est.eps_, mu=mu)
