@@ -12,6 +12,9 @@ from threadpoolctl import ThreadpoolController
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+# Up to this size NumPy is quicker than SciPy, which does more before it starts.
+TINY_MATRIX = 64
+
 
 def symmetric_part(M: Array) -> Array:
     """(M + M') / 2."""
@@ -19,7 +22,10 @@ def symmetric_part(M: Array) -> Array:
 
 
 def eigh(M: Array, *, overwrite: bool = False) -> tuple[Array, Array]:
-    """Eigenvalues, ascending, and eigenvectors of a symmetric matrix."""
+    """Eigenvalues, ascending, and eigenvectors of a symmetric matrix, of which the lower triangle is read."""
+    if len(M) <= TINY_MATRIX:
+        values, vectors = np.linalg.eigh(M)
+        return values, vectors
     values, vectors = linalg.eigh(M, driver="evd", overwrite_a=overwrite, check_finite=False)
     return values, vectors
 
@@ -92,10 +98,11 @@ def not_psd(lowest: float) -> ValueError:
     )
 
 
-# Threads pay from about this size of matrix on, in many short steps or in one decomposition; below it they wait for
-# one another.
+# Threads pay from about this size of matrix on, in many short steps, in a search over small problems, or in one
+# decomposition; below it they wait for one another.
 SMALL_MATRIX = 400
-SMALL_DECOMPOSITION = 1200
+SMALL_SEARCH = 1200
+SMALL_DECOMPOSITION = 900
 
 
 def single_threaded(size: int, small: int = SMALL_MATRIX) -> AbstractContextManager[object]:

@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skmtl._linalg import SMALL_DECOMPOSITION, Array, single_threaded
+from skmtl._linalg import SMALL_SEARCH, Array, single_threaded
 from skmtl.features import FeatureMap
 from skmtl.losses import Loss
 from skmtl.model_selection.entries import Entries
@@ -136,7 +136,7 @@ def _search_fold(
     evaluate: Evaluate,
     scale: bool,
 ) -> tuple[list[float], list[float]]:
-    with single_threaded(len(split[0]), SMALL_DECOMPOSITION):
+    with single_threaded(len(split[0]), SMALL_SEARCH):
         return _learn_and_score(model, rows, entries, loss, candidates, split, evaluate, scale)
 
 
@@ -194,7 +194,7 @@ def search_loo(
 ) -> Outcome:
     """Score every candidate on rows left out in turn, with the structure learned on all rows."""
     everything = np.arange(len(entries))
-    with single_threaded(len(entries), SMALL_DECOMPOSITION):
+    with single_threaded(len(entries), SMALL_SEARCH):
         training = rows.whole(model, entries, loss, scale=scale)
         targets = training.targets
         Y = targets.labels.y.reshape(len(entries), -1)

@@ -144,14 +144,14 @@ class Training:
 
     def predict(self, learned: Sequence[Learned], Phi: Array, entries: Entries) -> list[Array]:
         """Predictions of several candidates, laid out like the entries, in units of the labels."""
-        constants = [self.targets.mean + self.targets.scale * one.intercept for one in learned]
-        constants = [np.where(self._single, self._constant, constant) for constant in constants]
-        W = [np.where(self._single, 0.0, one.coef * self.targets.scale) for one in learned]
         if entries.tasks is None:
             # One large product is quicker than many narrow ones.
-            F = np.split(Phi @ np.hstack(W), len(W), axis=1)
-            return [f + constant for f, constant in zip(F, constants, strict=True)]
-        return [
-            np.einsum("ir,ir->i", Phi, w.T[entries.tasks]) + constant[entries.tasks]
-            for w, constant in zip(W, constants, strict=True)
-        ]
+            scores = np.split(Phi @ np.hstack([one.coef for one in learned]), len(learned), axis=1)
+        else:
+            scores = [np.einsum("ir,ir->i", Phi, one.coef.T[entries.tasks]) for one in learned]
+        return [self._in_units(F, one, entries) for F, one in zip(scores, learned, strict=True)]
+
+    def _in_units(self, F: Array, learned: Learned, entries: Entries) -> Array:
+        F = entries.spread(self.targets.scale) * (F + entries.spread(learned.intercept))
+        F += entries.spread(self.targets.mean)
+        return np.where(entries.spread(self._single), entries.spread(self._constant), F)
