@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from skmtl.experiments import attributes, scenes, synthetic
-from skmtl.experiments.runs import ROWS, Progress, open_folder, run_rest
+from skmtl.experiments.runs import ROWS, Progress, is_finished, open_folder, run_rest
 
 EXPERIMENTS: dict[str, ModuleType] = {"synthetic": synthetic, "scenes": scenes, "attributes": attributes}
 
@@ -62,9 +62,11 @@ def run(
     settings = _settle(experiment, quick, options)
     loaded, fingerprint = experiment.load(data, settings)
     folder = open_folder(out, {"experiment": name, "settings": settings, "data": fingerprint})
-    prepared = experiment.prepare(loaded, settings, folder, n_jobs, progress)
+    items = experiment.make_items(settings)
+    done = is_finished(items, folder / ROWS)
+    prepared = None if done else experiment.prepare(loaded, settings, folder, n_jobs, progress)
     rows = run_rest(
-        experiment.make_items(settings),
+        items,
         partial(experiment.evaluate, prepared, settings),
         file=folder / ROWS,
         n_jobs=n_jobs,

@@ -81,7 +81,7 @@ def run_rest(
         that a fit was not proved to its tolerance.
     """
     items = list(items)
-    rows = {_key(row, items): row for row in read_rows(file)} if items else {}
+    rows = _by_item(items, file)
     todo = [item for item in items if _dump(item) not in rows]
     with parallel_config(backend="loky", inner_max_num_threads=1):
         results = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch=n_jobs)(
@@ -110,6 +110,12 @@ def read_rows(file: str | os.PathLike[str] | None) -> list[Row]:
         raise ValueError(f"{file} has a line that is not JSON ({error}); remove that line, or the file.") from None
 
 
+def is_finished(items: Iterable[Item], file: str | os.PathLike[str]) -> bool:
+    """Whether a file holds every item."""
+    items = list(items)
+    return _by_item(items, file).keys() >= {_dump(item) for item in items}
+
+
 def find_versions() -> dict[str, str]:
     """What the numbers of a run may depend on."""
     return {"python": python_version(), **{name: version(name) for name in PACKAGES}}
@@ -136,6 +142,11 @@ def _append(file: str | os.PathLike[str] | None, line: str) -> None:
             stream.write(f"{line}\n".encode())
             stream.flush()
             os.fsync(stream.fileno())
+
+
+def _by_item(items: Sequence[Item], file: str | os.PathLike[str] | None) -> dict[str, Row]:
+    """Rows of a file by the items that they are of."""
+    return {_key(row, items): row for row in read_rows(file)} if items else {}
 
 
 def _key(row: Row, items: Sequence[Item]) -> str:

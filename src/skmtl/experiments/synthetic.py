@@ -2,8 +2,8 @@
 
 What the paper leaves open, and what is done here. The generator of A is :func:`skmtl.datasets.make_sparse_tasks`. The
 number of tasks is drawn from 5 to 20 for every seed; a share of nonzero entries below ``1 / n_tasks`` is impossible,
-for the diagonal of A is positive, so at 10% there are at least 10 tasks. The model has no constants, and neither have the
-predictors; targets are not scaled. Errors are divided by the variance of the test targets, task by task and then
+for the diagonal of A is positive, so at 10% there are at least 10 tasks. The model has no constants, and neither have
+the predictors; targets are not scaled. Errors are divided by the variance of the test targets, task by task and then
 averaged (per task), or both summed over tasks first (pooled). Five-fold selection maximises the per-task score.
 """
 
