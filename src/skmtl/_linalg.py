@@ -29,6 +29,15 @@ def eigvalsh(M: Array) -> Array:
     return np.asarray(np.linalg.eigvalsh(M), dtype=np.float64)
 
 
+def largest_eigenvalue(M: Array, metric: Array) -> float:
+    """The largest eigenvalue of metric^-1 M for a positive definite metric; infinite for another."""
+    factor, info = linalg.lapack.dpotrf(metric, lower=1, clean=1)
+    if info != 0:
+        return np.inf
+    half = linalg.lapack.dtrtrs(factor, M, lower=1)[0]
+    return float(eigvalsh(linalg.lapack.dtrtrs(factor, half.T, lower=1)[0])[-1])
+
+
 def spectral_map(M: Array, function: Callable[[Array], Array]) -> Array:
     """U f(m) U' for M = U m U'."""
     values, vectors = eigh(M)
@@ -64,13 +73,15 @@ def positive_cubic_root(z: Array, c: float) -> Array:
     return root
 
 
-# Threads pay from about this size of matrix on; below it they wait for one another.
+# Threads pay from about this size of matrix on, in many short steps or in one decomposition; below it they wait for
+# one another.
 SMALL_MATRIX = 400
+SMALL_DECOMPOSITION = 1200
 
 
-def single_threaded(size: int) -> AbstractContextManager[object]:
+def single_threaded(size: int, small: int = SMALL_MATRIX) -> AbstractContextManager[object]:
     """Keep BLAS on one thread while the matrices at hand are small."""
-    return _controller().limit(limits=1, user_api="blas") if size <= SMALL_MATRIX else nullcontext()
+    return _controller().limit(limits=1, user_api="blas") if size <= small else nullcontext()
 
 
 @cache

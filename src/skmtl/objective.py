@@ -63,12 +63,19 @@ class Supervised(Protocol):
     @property
     def n_tasks(self) -> int: ...
 
+    def with_alpha(self, alpha: float) -> "Supervised":
+        """The same rows and labels at another alpha."""
+
     def solve(self, A: Array, *, tol: float = 0.0) -> Fit:
         """Minimise (1/n) sum w V + alpha ||f||_A^2 over f, and over the intercept where there is one."""
 
 
 class EliminatedFit(Fit, Protocol):
     """A fit that knows how its value curves with the structure: what the joint solver needs."""
+
+    @property
+    def stiffness(self) -> float:
+        """The share of the curvature that is left when f is refitted, in the direction of the structure."""
 
     def hessian(self, D: Array) -> Array:
         """Second derivative of ``value`` / alpha in the direction D of the structure."""
@@ -134,8 +141,9 @@ class Problem:
         return dual + self.alpha * (structure - scale**2 * self.common * float(np.sum(fit.Q)))
 
     def prove(self, A: Array, fit: Fit) -> Proof:
-        """The certificate of A and its predictor, from the dual coefficients as they are."""
-        return Proof(A, fit, self.objective(A, fit), self.bound(A, fit))
+        """The certificate of A and its predictor, from the dual coefficients as they are, or scaled where they must."""
+        scale = self.penalty.feasible_scale(fit.Q, self.eps, A)
+        return Proof(A, fit, self.objective(A, fit), self.bound(A, fit, scale))
 
     def prove_better(self, proof: Proof) -> Proof:
         """The same with the scale of the dual coefficients searched for: dearer, and better away from the optimum."""

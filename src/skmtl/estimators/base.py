@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -13,17 +13,28 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skmtl._linalg import Array, single_threaded
+from skmtl._linalg import SMALL_DECOMPOSITION, Array, single_threaded
 from skmtl._validation import check_count, check_features, check_positive, check_weight, match_tasks
 from skmtl.features import FeatureMap, Kernel, make_feature_map
 from skmtl.losses import Loss
 from skmtl.objective import Problem
 from skmtl.penalties import StructurePenalty, check_penalty
 from skmtl.solvers import auto_eps, make_supervised, solve
-from skmtl.solvers.design import make_design
-from skmtl.targets import Grouped, Labels, balance, make_labels, standardize
+from skmtl.solvers.design import Design, make_design
+from skmtl.targets import Grouped, Labels, Standardized, balance, make_labels, standardize
 
 Callback = Callable[[dict[str, float]], None]
+
+
+class Settings(NamedTuple):
+    """Parameters of one fit, checked; ``eps=None`` is automatic."""
+
+    penalty: StructurePenalty
+    alpha: float
+    common: float
+    eps: float | None
+    tol: float
+    max_iter: int
 
 
 class MultiTaskEstimator(BaseEstimator):
@@ -104,19 +115,30 @@ class MultiTaskEstimator(BaseEstimator):
 
     def _fit(self, X: Array, labels: Labels, loss: Loss, *, scale: bool) -> Self:
         """Learn predictors and structure from rows and their labels."""
-        penalty = check_penalty(self.penalty, labels.n_tasks)
-        alpha, common = check_positive("alpha", self.alpha), check_positive("common", self.common, zero=True)
-        tol, max_iter = check_positive("tol", self.tol), check_count("max_iter", self.max_iter)
-        eps = None if self.eps == "auto" else check_positive('eps (a number, or "auto")', self.eps)
-
+        settings = self._settings(labels.n_tasks)
         targets = standardize(
             balance(labels) if self.balance_tasks else labels,
             center=self.fit_intercept and loss.for_regression,
             scale=scale,
         )
         self.feature_map_ = self._make_feature_map().fit(X)
-        with single_threaded(len(X)):
+        with single_threaded(len(X), SMALL_DECOMPOSITION):
             design = make_design(self.feature_map_, X, targets.labels.row_weight(), intercept=self.fit_intercept)
+        return self._fit_design(design, targets, loss, settings)
+
+    def _settings(self, n_tasks: int) -> Settings:
+        return Settings(
+            check_penalty(self.penalty, n_tasks),
+            alpha=check_positive("alpha", self.alpha),
+            common=check_positive("common", self.common, zero=True),
+            eps=None if self.eps == "auto" else check_positive('eps (a number, or "auto")', self.eps),
+            tol=check_positive("tol", self.tol),
+            max_iter=check_count("max_iter", self.max_iter),
+        )
+
+    def _fit_design(self, design: Design, targets: Standardized, loss: Loss, settings: Settings) -> Self:
+        """Learn predictors and structure from rows that are decomposed already."""
+        penalty, alpha, common, eps, tol, max_iter = settings
         supervised = make_supervised(design, targets.labels, loss, alpha, intercept=self.fit_intercept)
         self.eps_ = auto_eps(supervised) if eps is None else eps
         problem = Problem(supervised, penalty, self.eps_, common)

@@ -43,18 +43,22 @@ class SearchEstimator(BaseEstimator):
         rule = check_rule(self.rule)
         entries = Entries.from_labels(labels)
         run = self._make_search(X, entries, loss, scale)
-        candidates, outcome = self._run(X, entries, run)
+        candidates, outcome, rows = self._run(X, entries, run)
         self.best_index_ = choose(outcome, rule)
         self._best = best = candidates[self.best_index_]
         self.cv_results_ = make_results(candidates, outcome)
         self.best_params_, self.best_score_ = best.params(), float(outcome.means[self.best_index_])
         self.verdict_ = describe_choice(candidates, outcome, self.best_index_, self._score_name())
-        return self._fit_best(X, labels, loss, best, scale)
+        rows = rows if best.gamma == rows.gamma else self._rows_at(best.gamma, X)
+        return self._fit_best(X, rows.whole(self._model(), entries, loss, scale=scale), loss, best)
 
     def _run(
         self, X: Array, entries: Entries, run: Callable[[Sequence[Candidate], Rows], Outcome]
-    ) -> tuple[list[Candidate], Outcome]:
-        """The candidates and what became of them: first the kernel's width, with independent tasks, then the rest."""
+    ) -> tuple[list[Candidate], Outcome, Rows]:
+        """The candidates, what became of them, and the rows that were seen last.
+
+        First the kernel's width is chosen, with independent tasks, then the rest.
+        """
         shapes = make_shapes(self.penalty, self.mus, entries.n_tasks)
         gammas = self._widths(X)
         epsilons = check_grid("epsilons", self.epsilons, EPSILONS, zero=False)
@@ -69,19 +73,21 @@ class SearchEstimator(BaseEstimator):
 
         if len(gammas) == 1:
             candidates = grid(shapes, gammas[0])
-            return candidates, run(candidates, rows)
+            return candidates, run(candidates, rows), rows
         tried: list[Candidate] = []
         outcomes = []
         for gamma in gammas:
             candidates = grid(shapes[:1], gamma)
             tried += candidates
-            outcomes.append(run(candidates, rows if gamma == gammas[0] else self._rows_at(gamma, X)))
+            rows = rows if gamma == rows.gamma else self._rows_at(gamma, X)
+            outcomes.append(run(candidates, rows))
         gamma = tried[choose(_join(outcomes), "best")].gamma
+        rows = rows if gamma == rows.gamma else self._rows_at(gamma, X)
         candidates = grid(shapes[1:], gamma)
         if candidates:
             tried += candidates
-            outcomes.append(run(candidates, rows if gamma == gammas[0] else self._rows_at(gamma, X)))
-        return tried, _join(outcomes)
+            outcomes.append(run(candidates, rows))
+        return tried, _join(outcomes), rows
 
     def _rows_at(self, gamma: float | None, X: Array) -> Rows:
         return Rows.from_model(self._model(gamma=gamma), X)
@@ -190,14 +196,13 @@ class SearchEstimator(BaseEstimator):
         model.structure_ = learned.structure
         return model
 
-    def _fit_best(self, X: Array, labels: Labels, loss: Loss, best: Candidate, scale: bool) -> Self:
+    def _fit_best(self, X: Array, whole: Training, loss: Loss, best: Candidate) -> Self:
         """Fit the best candidate to all rows, and become it."""
         model = self._model(**_parameters(best))
         if best.epsilon != 1.0:
-            rows = Rows.from_model(model, X)
-            training = Training(model, *rows.train(np.arange(len(X))), Entries.from_labels(labels), loss, scale=scale)
-            model.set_params(eps=best.epsilon * training.supervised(best.alpha)[1])
-        model._fit(X, labels, loss, scale=scale)
+            model.set_params(eps=best.epsilon * whole.supervised(best.alpha)[1])
+        model.feature_map_ = model._make_feature_map().fit(X)
+        model._fit_design(whole.design, whole.targets, loss, model._settings(whole.targets.labels.n_tasks))
         self.__dict__.update({k: v for k, v in vars(model).items() if k.endswith("_") or k.startswith("_")})
         return self
 
@@ -232,5 +237,5 @@ def _row_accuracy(test: Entries, F: Array, fold: Fold | None) -> float:
 
 def _join(outcomes: Sequence[Outcome]) -> Outcome:
     """Outcomes of several searches on the same folds, one after the other."""
-    names = ("scores", "edges", "gaps", "means")
+    names = ("scores", "edges", "means")
     return Outcome(*(np.concatenate([getattr(outcome, name) for outcome in outcomes]) for name in names))

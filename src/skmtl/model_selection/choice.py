@@ -63,7 +63,6 @@ def make_results(candidates: Sequence[Candidate], outcome: Outcome) -> dict[str,
     results["std_test_score"] = standard_error(outcome.scores) * np.sqrt(outcome.scores.shape[1])
     results["rank_test_score"] = np.array([1 + int(np.sum(with_nan > value)) for value in with_nan], dtype=np.int32)
     results["mean_edges"] = outcome.edges.mean(axis=1)
-    results["max_gap"] = outcome.gaps.max(axis=1)
     return results
 
 

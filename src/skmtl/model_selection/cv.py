@@ -61,8 +61,9 @@ callback
     best_score_ : float
     best_index_ : int
     cv_results_ : dict of arrays
-        A row per candidate: parameters, score per fold, mean, rank, ``mean_edges`` of the graph, and ``max_gap``, how
-        far from the optimum the worst of its fits may be. With "loo" the splits are ten groups of rows.
+        A row per candidate: parameters, score per fold, mean, rank, and ``mean_edges`` of the graph. With "loo" the
+        splits are ten groups of rows. Candidates are compared to about three digits; the certificate is that of the
+        final fit.
     verdict_ : str
         Whether sharing won over independent tasks.
 

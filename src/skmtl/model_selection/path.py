@@ -12,8 +12,8 @@ from skmtl._linalg import Array
 from skmtl.model_selection.choice import standard_error
 from skmtl.model_selection.door import Prepared, candidate_of, prepare, settle
 from skmtl.model_selection.grid import Candidate, check_grid
-from skmtl.model_selection.search import Rows, learn_all
-from skmtl.model_selection.training import Learned, Training
+from skmtl.model_selection.search import Rows
+from skmtl.solvers.result import Solution
 
 DEFAULT_MUS = np.linspace(0.3, 1.0, 15)
 
@@ -130,11 +130,10 @@ def _along_mu(estimator: Any, prepared: Prepared, mus: list[float]) -> list[Cand
     return candidates
 
 
-def _learn(prepared: Prepared, rows: Rows, candidates: list[Candidate]) -> list[Learned]:
-    """The candidates on all rows, as exact as the estimator is."""
-    everything = np.arange(len(prepared.entries))
-    model = prepared.search._model()
-    training = Training(
-        model, *rows.train(everything), prepared.entries, prepared.loss, scale=prepared.scale, tol=model.tol
-    )
-    return [learned for _, learned in learn_all(training, candidates)]
+def _learn(prepared: Prepared, rows: Rows, candidates: list[Candidate]) -> list[Solution]:
+    """The candidates on all rows, as exact as the estimator is, each from the one before."""
+    training = rows.whole(prepared.search._model(), prepared.entries, prepared.loss, scale=prepared.scale)
+    solutions: list[Solution] = []
+    for candidate in candidates:
+        solutions.append(training.solve(candidate, solutions[-1].structure if solutions else None))
+    return solutions

@@ -1,14 +1,14 @@
 """Every candidate on every fold: scores, graphs and their accuracy, with one decomposition per fold and width."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from skmtl._linalg import Array
+from skmtl._linalg import SMALL_DECOMPOSITION, Array, single_threaded
 from skmtl.features import FeatureMap
 from skmtl.losses import Loss
 from skmtl.model_selection.entries import Entries
@@ -39,15 +39,14 @@ class Fold:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Scores of the candidates, of shape (n_candidates, n_folds); the same of edges and gaps; and mean scores."""
+    """Scores of the candidates, of shape (n_candidates, n_folds); the same of edges; and mean scores."""
 
     scores: Array
     edges: Array
-    gaps: Array
     means: Array
 
 
-@dataclass(frozen=True)
+@dataclass
 class Rows:
     """The rows of the whole table as one width of the kernel sees them: features, or the kernel matrix.
 
@@ -58,22 +57,26 @@ class Rows:
         The map for features; for a kernel matrix one that takes slices of it.
     sliced : bool
         Whether X is a kernel matrix.
+    gamma : float or None
+        The width.
     """
 
     X: Array
     feature_map: FeatureMap
     sliced: bool
+    gamma: float | None
+    _whole: Training | None = field(default=None, repr=False)
 
     @classmethod
     def from_model(cls, model: Any, X: Array) -> "Rows":
         """Compute the kernel once for all folds."""
         feature_map = model._make_feature_map()
         if not feature_map.on_rows:
-            return cls(X, feature_map, False)
+            return cls(X, feature_map, False, model.gamma)
         K = feature_map.fit(X).transform(X)
         if not feature_map.fresh:
             _check_square_and_symmetric(K)
-        return cls(K, SlicedKernel(), True)
+        return cls(K, SlicedKernel(), True, model.gamma)
 
     def train(self, rows: NDArray[np.intp]) -> tuple[FeatureMap, Array]:
         """The fitted map, and training rows that are nobody else's."""
@@ -84,6 +87,12 @@ class Rows:
     def test(self, feature_map: FeatureMap, train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
         """Test rows of the fitted map."""
         return self.X[np.ix_(test, train)] if self.sliced else feature_map.transform(self.X[test])
+
+    def whole(self, model: Any, entries: Entries, loss: Loss, *, scale: bool) -> Training:
+        """All rows as a training set, decomposed once."""
+        if self._whole is None:
+            self._whole = Training(model, *self.train(np.arange(len(entries))), entries, loss, scale=scale)
+        return self._whole
 
     def size(self, *, center: bool) -> float:
         """The mean of the diagonal of the kernel; of features about their mean."""
@@ -109,8 +118,8 @@ def search_folds(
     results = parallel(
         delayed(_search_fold)(model, rows, entries, loss, candidates, split, evaluate, scale) for split in splits
     )
-    scores, edges, gaps = (np.array(part).T for part in zip(*results, strict=True))
-    return Outcome(scores, edges, gaps, _row_means(scores))
+    scores, edges = (np.array(part).T for part in zip(*results, strict=True))
+    return Outcome(scores, edges, _row_means(scores))
 
 
 def _search_fold(
@@ -122,7 +131,21 @@ def _search_fold(
     split: Split,
     evaluate: Evaluate,
     scale: bool,
-) -> tuple[list[float], list[float], list[float]]:
+) -> tuple[list[float], list[float]]:
+    with single_threaded(len(split[0]), SMALL_DECOMPOSITION):
+        return _learn_and_score(model, rows, entries, loss, candidates, split, evaluate, scale)
+
+
+def _learn_and_score(
+    model: Any,
+    rows: Rows,
+    entries: Entries,
+    loss: Loss,
+    candidates: Sequence[Candidate],
+    split: Split,
+    evaluate: Evaluate,
+    scale: bool,
+) -> tuple[list[float], list[float]]:
     train, labels = every_task(entries, split[0])
     test = entries.take(split[1])
     # A task without a training label cannot be predicted.
@@ -131,20 +154,19 @@ def _search_fold(
     feature_map, Z = rows.train(train)
     training = Training(model, feature_map, Z, labels, loss, scale=scale)
     Phi = training.basis(rows.test(feature_map, train, split[1]))
-    scores, edges, gaps = [], [], []
+    scores, edges = [], []
     for candidate, learned in learn_all(training, candidates):
         F = training.predict(learned, Phi, test)
         scores.append(evaluate(test, F, Fold(candidate, training, learned, train, split[1])))
         edges.append(float(learned.n_edges))
-        gaps.append(learned.gap)
-    return scores, edges, gaps
+    return scores, edges
 
 
 def learn_all(training: Training, candidates: Sequence[Candidate]) -> Any:
-    """Solve the candidates in order, each from its neighbour at the same alpha, or from itself at the last one."""
+    """Learn the candidates in order, each from its neighbour at the same alpha, or from itself at the last one."""
     last: dict[Any, Array] = {}
     for candidate in candidates:
-        learned = training.solve(candidate, last.get(candidate.family(), last.get(candidate.track())))
+        learned = training.learn(candidate, last.get(candidate.family(), last.get(candidate.track())))
         last[candidate.family()] = last[candidate.track()] = learned.structure
         yield candidate, learned
 
@@ -161,14 +183,12 @@ def search_loo(
 ) -> Outcome:
     """Score every candidate on rows left out in turn, with the structure learned on all rows."""
     everything = np.arange(len(entries))
-    feature_map, Z = rows.train(everything)
-    training = Training(model, feature_map, Z, entries, loss, scale=scale)
+    training = rows.whole(model, entries, loss, scale=scale)
     targets = training.targets
     Y = targets.labels.y.reshape(len(entries), -1)
     leave_out = LeaveOneOut(training.design, Y, training.weight, intercept=training.intercept)
     groups = [everything[k::LOO_GROUPS] for k in range(min(LOO_GROUPS, len(entries)))]
     scores, edges, means = [], [], []
-    gaps = []
     for candidate, learned in learn_all(training, candidates):
         A = predictor_structure(learned.structure, candidate.common)
         F = leave_out.predict(A, candidate.alpha) * targets.scale + targets.mean
@@ -177,8 +197,7 @@ def search_loo(
         means.append(evaluate(entries, F, fold))
         scores.append([evaluate(entries.take(group), F[group], fold) for group in groups])
         edges.append([float(learned.n_edges)])
-        gaps.append([learned.gap])
-    return Outcome(np.array(scores), np.array(edges), np.array(gaps), np.array(means))
+    return Outcome(np.array(scores), np.array(edges), np.array(means))
 
 
 def _row_means(scores: Array) -> Array:

@@ -102,7 +102,7 @@ def _halves(entries: Entries, count: int, rng: np.random.Generator) -> Iterator[
 def _learn_half(prepared: Prepared, rows: Rows, candidate: Candidate, half: NDArray[np.intp]) -> Array:
     train, entries = every_task(prepared.entries, half)
     model = prepared.search._model()
-    training = Training(model, *rows.train(train), entries, prepared.loss, scale=prepared.scale, tol=model.tol)
+    training = Training(model, *rows.train(train), entries, prepared.loss, scale=prepared.scale)
     return training.solve(candidate).structure
 
 

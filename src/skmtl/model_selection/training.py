@@ -5,29 +5,29 @@ from typing import Any
 
 import numpy as np
 
-from skmtl._linalg import Array
+from skmtl._linalg import SMALL_DECOMPOSITION, Array, single_threaded
 from skmtl._validation import check_positive
 from skmtl.features import FeatureMap, PrecomputedMap
 from skmtl.losses import Loss
 from skmtl.model_selection.entries import Entries
 from skmtl.model_selection.grid import Candidate, is_known
 from skmtl.objective import Problem, Supervised
-from skmtl.solvers import auto_eps, make_supervised, solve
+from skmtl.solvers import approximate, auto_eps, make_supervised, solve
 from skmtl.solvers.design import make_design
+from skmtl.solvers.result import Solution
 from skmtl.targets import balance, standardize
 
 # The search needs no more accuracy than this, relative to the objective.
-SEARCH_TOL = 1e-4
+SEARCH_ACCURACY = 1e-3
 
 
 @dataclass(frozen=True)
 class Learned:
-    """What one candidate learned: coefficients in the basis of the design, constants, structure and its gap."""
+    """What one candidate learned: coefficients in the basis of the design, constants and structure."""
 
     coef: Array
     intercept: Array
     structure: Array
-    gap: float
 
     @property
     def n_edges(self) -> int:
@@ -52,8 +52,6 @@ class Training:
         What the map takes; of a sliced kernel the square matrix of the training rows, which is overwritten.
     entries : Entries
         The labels of the rows; in long format every task has a row.
-    tol : float
-        Solutions need not be better than this, or than the model's own tolerance.
     """
 
     def __init__(
@@ -65,10 +63,9 @@ class Training:
         loss: Loss,
         *,
         scale: bool,
-        tol: float = SEARCH_TOL,
     ) -> None:
         self.model, self.loss = model, loss
-        self._tol = max(tol, check_positive("tol", model.tol))
+        self._tol = check_positive("tol", model.tol)
         self.intercept = bool(model.fit_intercept)
         labels = entries.to_labels()
         single = np.zeros(entries.n_tasks, dtype=bool)
@@ -86,29 +83,44 @@ class Training:
         )
         self.weight = self.targets.labels.row_weight()
         self._on_rows = feature_map.on_rows
-        self.design = make_design(feature_map, rows, self.weight, intercept=self.intercept)
-        self._step: tuple[float, Supervised, float] | None = None
+        with single_threaded(len(rows), SMALL_DECOMPOSITION):
+            self.design = make_design(feature_map, rows, self.weight, intercept=self.intercept)
+        self._step: Supervised | None = None
+        self._auto = np.nan
 
     def supervised(self, alpha: float) -> tuple[Supervised, float]:
         """The supervised step and the automatic eps at one alpha; the last ones are kept."""
-        if self._step is None or alpha != self._step[0]:
-            step = make_supervised(self.design, self.targets.labels, self.loss, alpha, intercept=self.intercept)
-            self._step = alpha, step, auto_eps(step)
-        return self._step[1:]
+        if self._step is None:
+            self._step = make_supervised(self.design, self.targets.labels, self.loss, alpha, intercept=self.intercept)
+            self._auto = auto_eps(self._step)
+        elif alpha != self._step.alpha:
+            self._step = self._step.with_alpha(alpha)
+            self._auto = auto_eps(self._step)
+        return self._step, self._auto
 
-    def solve(self, candidate: Candidate, start: Array | None = None) -> Learned:
-        """Predictors and structure for one candidate."""
-        supervised, auto = self.supervised(candidate.alpha)
-        eps = candidate.epsilon * auto if candidate.eps is None else candidate.eps
-        problem = Problem(supervised, candidate.penalty, eps, candidate.common)
-        tol = self._tol
+    def solve(self, candidate: Candidate, start: Array | None = None) -> Solution:
+        """Predictors and structure for one candidate, certified to the model's tolerance."""
+        problem = self._problem(candidate)
+        return solve(problem, solver=self.model.solver, start=start, tol=self._tol, max_iter=self.model.max_iter)
+
+    def learn(self, candidate: Candidate, start: Array | None = None) -> Learned:
+        """The same only as well as a comparison with other candidates needs."""
+        problem = self._problem(candidate)
+        accuracy = max(self._tol, SEARCH_ACCURACY)
         if is_known(candidate.penalty):
             known: Any = candidate.penalty
             A = known.structure(problem.n_tasks)
-            fit = problem.fit(A, tol=0.1 * tol)
-            return Learned(fit.coefficients(), fit.intercept, A, 0.0)
-        solution = solve(problem, solver=self.model.solver, start=start, tol=tol, max_iter=self.model.max_iter)
-        return Learned(solution.coef, solution.intercept, solution.structure, solution.gap)
+            fit = problem.fit(A, tol=0.1 * accuracy)
+        else:
+            A, fit = approximate(
+                problem, solver=self.model.solver, start=start, accuracy=accuracy, max_iter=self.model.max_iter
+            )
+        return Learned(fit.coefficients(), fit.intercept, A)
+
+    def _problem(self, candidate: Candidate) -> Problem:
+        supervised, auto = self.supervised(candidate.alpha)
+        eps = candidate.epsilon * auto if candidate.eps is None else candidate.eps
+        return Problem(supervised, candidate.penalty, eps, candidate.common)
 
     def basis(self, Z: Array) -> Array:
         """New rows Z of the feature map in the basis of the design, of shape (n, r)."""

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import linalg
 
 from skmtl._linalg import Array, Mask, symmetric_part
-from skmtl.penalties.base import Certify, Smooth, SmoothPoint
+from skmtl.penalties.base import ASK_EARLY, Certify, Smooth, SmoothPoint
 
 # Above this share of free entries the preconditioner that inverts the whole space pays.
 DENSE_SHARE = 0.95
@@ -49,7 +49,7 @@ def active_newton(
             break
         A, point, value = accepted
         # ``decrease`` is about twice what was left to gain. The certificate is dearer: ask when it may pass.
-        if decrease <= 100.0 * tol * abs(value):
+        if decrease <= ASK_EARLY * tol * abs(value):
             gap = certify(A, point, value)
             # With nothing left to gain, more iterations cannot help a certificate that is not tight.
             if gap <= tol or decrease <= NOTHING_LEFT * tol * abs(value):

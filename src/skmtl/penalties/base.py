@@ -33,6 +33,8 @@ class SmoothPoint(Protocol):
 
 # The function at A, or None where A is not positive definite.
 Smooth = Callable[[Array], SmoothPoint | None]
+# A solver asks for a certificate of ``tol`` once its model of the objective has this many times ``tol`` left to gain.
+ASK_EARLY = 100.0
 # The relative gap at A, given the point and the objective there.
 Certify = Callable[[Array, SmoothPoint, float], float]
 
@@ -70,3 +72,7 @@ class StructurePenalty(BaseEstimator):
         ``structure`` is a guess of the minimiser; the bound holds for any guess and is tight for a good one.
         """
         raise NotImplementedError
+
+    def feasible_scale(self, Q: Array, eps: float, structure: Array) -> float:
+        """A scale, at most 1 and as near to it as is known, at which the lower bound is finite for this guess."""
+        return 1.0

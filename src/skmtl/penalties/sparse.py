@@ -3,7 +3,15 @@
 import numpy as np
 
 from skmtl._continuation import GENTLE_RIDGE, STAGE_TOL, descend
-from skmtl._linalg import Array, eigh, inverse_spd, positive_sqrt, single_threaded, symmetric_part
+from skmtl._linalg import (
+    Array,
+    eigh,
+    inverse_spd,
+    largest_eigenvalue,
+    positive_sqrt,
+    single_threaded,
+    symmetric_part,
+)
 from skmtl.penalties._bound import best_mixture
 from skmtl.penalties._newton import active_newton
 from skmtl.penalties._splitting import primal_dual
@@ -66,16 +74,28 @@ class Sparse(StructurePenalty):
     def lower_bound(self, Q: Array, eps: float, structure: Array, scale: float = 1.0) -> float:
         # For any W in the box with W >= scale^2 Q the minimum is at least 2 sqrt(eps) tr((W - scale^2 Q)^{1/2}),
         # with equality at W = eps A^-2 + Q.
-        P = inverse_spd(structure)
-        if P is None:
+        W = self._dual_guess(Q, eps, structure)
+        if W is None:
             return -np.inf
-        W = self._box(eps * (P @ P) + Q)
         scaled = scale**2 * Q
         return float(np.sqrt(eps)) * best_mixture(W - scaled, np.eye(len(Q)) - scaled)
+
+    def feasible_scale(self, Q: Array, eps: float, structure: Array) -> float:
+        # W >= s^2 Q for s^2 up to one over the largest eigenvalue of W^-1 Q; at that very point the bound is weak.
+        W = self._dual_guess(Q, eps, structure)
+        largest = np.inf if W is None else largest_eigenvalue(Q, W)
+        if not np.isfinite(largest) or largest < 1.0:
+            return 1.0
+        return float((largest + max(0.1 * (largest - 1.0), 1e-6)) ** -0.5)
 
     def grid(self) -> dict[str, list[float]]:
         """Candidates for cross-validation; on real data 0.9 to 0.97 is chosen most."""
         return {"mu": [0.5, 0.8, 0.9, 0.97, 1.0]}
+
+    def _dual_guess(self, Q: Array, eps: float, structure: Array) -> Array | None:
+        """A point of the box near eps A^-2 + Q, which is the best one at the optimum."""
+        P = inverse_spd(structure)
+        return None if P is None else self._box(eps * (P @ P) + Q)
 
     def _box(self, W: Array) -> Array:
         """W clipped to what the dual allows: one on the diagonal, at most 1 - mu in size off it."""

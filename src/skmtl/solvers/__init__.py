@@ -7,10 +7,10 @@ import numpy as np
 
 from skmtl._linalg import Array, single_threaded
 from skmtl.losses import Loss
-from skmtl.objective import Problem, Proof, Supervised
+from skmtl.objective import Fit, Problem, Proof, Supervised
 from skmtl.solvers.alternation import alternate
 from skmtl.solvers.design import Design
-from skmtl.solvers.joint import solve_jointly
+from skmtl.solvers.joint import approximate_jointly, solve_jointly
 from skmtl.solvers.newton_cg import NewtonStep
 from skmtl.solvers.result import Progress, Solution
 from skmtl.solvers.ridge import Ridge
@@ -39,6 +39,34 @@ def solve(
 
     ``solver="auto"`` is the joint Newton where both the penalty and the loss allow it, else accelerated alternation.
     """
+    run = SOLVERS[_choose_solver(problem, solver)]
+    progress = Progress(callback)
+    with single_threaded(problem.n_tasks):
+        proof, n_iter = run(problem, start=start, tol=tol, max_iter=max_iter, report=progress)
+    return Solution.from_proof(proof, tol=tol, n_iter=n_iter, max_iter=max_iter, history=progress.history())
+
+
+def approximate(
+    problem: Problem, *, solver: str = "auto", start: Array | None = None, accuracy: float, max_iter: int = 200
+) -> tuple[Array, Fit]:
+    """A structure and its predictor, good to about ``accuracy`` of the objective: enough to compare candidates by.
+
+    Alternation proves that accuracy; the joint Newton takes its own word for it, for a proof costs as much as a step.
+    """
+    name = _choose_solver(problem, solver)
+    with single_threaded(problem.n_tasks):
+        if name == "newton":
+            return approximate_jointly(problem, start=start, accuracy=accuracy, max_iter=max_iter)
+        proof, _ = SOLVERS[name](problem, start=start, tol=accuracy, max_iter=max_iter, report=_ignore)
+    return proof.structure, proof.fit
+
+
+def _ignore(proof: Proof) -> None:
+    pass
+
+
+def _choose_solver(problem: Problem, solver: str) -> str:
+    """The name of a solver that can solve the problem."""
     if solver not in ("auto", *SOLVERS):
         raise ValueError(f"solver={solver!r} is not known; choose one of auto, {', '.join(SOLVERS)}.")
     obstacles = []
@@ -49,11 +77,8 @@ def solve(
     if solver == "newton" and obstacles:
         raise ValueError(f'solver="newton" is not possible here: {" and ".join(obstacles)}; use solver="auto".')
     if solver == "auto":
-        solver = "anderson" if obstacles else "newton"
-    progress = Progress(callback)
-    with single_threaded(problem.n_tasks):
-        proof, n_iter = SOLVERS[solver](problem, start=start, tol=tol, max_iter=max_iter, report=progress)
-    return Solution.from_proof(proof, tol=tol, n_iter=n_iter, max_iter=max_iter, history=progress.history())
+        return "anderson" if obstacles else "newton"
+    return solver
 
 
 def auto_eps(supervised: Supervised) -> float:

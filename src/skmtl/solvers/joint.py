@@ -8,7 +8,10 @@ import numpy as np
 from skmtl._continuation import GENTLE_RIDGE, STAGE_TOL, descend
 from skmtl._linalg import Array, inverse_spd
 from skmtl.objective import Eliminable, EliminatedFit, Problem, Proof
-from skmtl.penalties.base import SmoothPoint
+from skmtl.penalties.base import ASK_EARLY, Certify, SmoothPoint
+
+# Newton from a structure with a ridge, the last ridge or not: structure, gap and iterations.
+Stage = Callable[[Array, float, bool], tuple[Array, float, int]]
 
 WARM_ITERATIONS = 25
 DIAGONAL_ROUNDS = 20
@@ -26,9 +29,7 @@ class _Eliminated:
         self.P, self._PP, self._eps = P, P @ P, eps
         self.value = self.fit.value / problem.alpha + eps * float(np.trace(P))
         self.gradient = -self.fit.Q - eps * self._PP
-        full = 2.0 * float(np.sum(A * self.fit.Q))
-        share = float(np.sum(A * self.fit.hessian(A))) / full if full > 0.0 else 1.0
-        self.Q = share * self.fit.Q + eps * self._PP
+        self.Q = self.fit.stiffness * self.fit.Q + eps * self._PP
 
     def hessian(self, D: Array) -> Array:
         half = self._eps * (self.P @ D @ self._PP)
@@ -41,34 +42,70 @@ def solve_jointly(
     """Minimise the objective over A by active-set Newton; returns the proof and the iterations."""
     proof: Proof | None = None
 
+    def certify(A: Array, point: SmoothPoint, value: float) -> float:
+        nonlocal proof
+        proof = problem.prove(A, cast(_Eliminated, point).fit)
+        report(proof)
+        return proof.gap
+
     def stage(A: Array, eps: float, last: bool, budget: int = max_iter) -> tuple[Array, float, int]:
-        def smooth(A: Array) -> _Eliminated | None:
-            P = inverse_spd(A)
-            return None if P is None else _Eliminated(problem, A, P, eps)
-
-        def certify(A: Array, point: SmoothPoint, value: float) -> float:
-            nonlocal proof
-            if not last:
-                return 0.0
-            proof = problem.prove(A, cast(_Eliminated, point).fit)
-            report(proof)
-            return proof.gap
-
-        stage_tol = tol if last else STAGE_TOL
-        return problem.penalty.minimize_with(smooth, A, certify=certify, tol=stage_tol, max_iter=budget)
+        return _newton(problem, A, eps, certify if last else _accept, tol if last else STAGE_TOL, budget)
 
     n_iter = 0
     if start is not None:
         _, gap, n_iter = stage(start, problem.eps, True, min(WARM_ITERATIONS, max_iter))
         if gap <= tol and proof is not None:
             return proof, n_iter
-    diagonal, size = _diagonal_start(problem)
-    _, gap, further = descend(stage, diagonal, problem.eps, GENTLE_RIDGE * size)
+    _, gap, further = _descend(problem, stage)
     assert proof is not None  # the last stage certifies
     if gap > tol:
         proof = problem.prove_better(proof)
         report(proof)
     return proof, n_iter + further
+
+
+def approximate_jointly(
+    problem: Problem, *, start: Array | None, accuracy: float, max_iter: int
+) -> tuple[Array, EliminatedFit]:
+    """Structure and predictor to an accuracy that Newton's model of the objective predicts, and nothing proves."""
+    fit: EliminatedFit | None = None
+
+    def take(A: Array, point: SmoothPoint, value: float) -> float:
+        nonlocal fit
+        fit = cast(_Eliminated, point).fit
+        return 0.0
+
+    def stage(A: Array, eps: float, last: bool) -> tuple[Array, float, int]:
+        return _newton(problem, A, eps, take, accuracy / ASK_EARLY, max_iter)
+
+    A, _, _ = _descend(problem, stage) if start is None else stage(start, problem.eps, True)
+    assert fit is not None  # every stage ends so
+    return A, fit
+
+
+def _newton(
+    problem: Problem, A: Array, eps: float, certify: Certify, tol: float, max_iter: int
+) -> tuple[Array, float, int]:
+    """Newton from A with the ridge eps."""
+
+    def smooth(A: Array) -> _Eliminated | None:
+        P = inverse_spd(A)
+        return None if P is None else _Eliminated(problem, A, P, eps)
+
+    return problem.penalty.minimize_with(smooth, A, certify=certify, tol=tol, max_iter=max_iter)
+
+
+def _accept(A: Array, point: SmoothPoint, value: float) -> float:
+    """Where no proof is asked for, that there is little left to gain is enough."""
+    return 0.0
+
+
+def _descend(
+    problem: Problem, stage: Callable[[Array, float, bool], tuple[Array, float, int]]
+) -> tuple[Array, float, int]:
+    """The stages from a diagonal structure and a gentle ridge on."""
+    diagonal, size = _diagonal_start(problem)
+    return descend(stage, diagonal, problem.eps, GENTLE_RIDGE * size)
 
 
 def _diagonal_start(problem: Problem) -> tuple[Array, float]:

@@ -1,6 +1,7 @@
 """The supervised step for any loss and any pattern of labels: Newton with conjugate gradients."""
 
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property
 from typing import NamedTuple
 
@@ -62,6 +63,12 @@ class NewtonStep:
     @property
     def n_tasks(self) -> int:
         return self.labels.n_tasks
+
+    def with_alpha(self, alpha: float) -> "NewtonStep":
+        """The same rows and labels at another alpha, from where this one is."""
+        other = copy(self)
+        other.alpha, other._width = alpha, 1.0
+        return other
 
     def solve(self, A: Array, *, tol: float = 1e-8) -> "NewtonFit":
         """The best f for the structure A, its dual coefficients as exact as ``tol`` asks, relative to their size.

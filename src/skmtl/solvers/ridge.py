@@ -1,6 +1,6 @@
 """The supervised step for square loss and complete labels: closed form in two eigenbases."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -36,6 +36,10 @@ class Ridge:
         rest = float(np.sum(targets**2) - np.sum(projected**2))
         return cls(values, projected, max(rest, 0.0), n, alpha)
 
+    def with_alpha(self, alpha: float) -> "Ridge":
+        """The same rows and targets at another alpha."""
+        return replace(self, alpha=alpha)
+
     def solve(self, A: Array, *, tol: float = 0.0) -> "RidgeFit":
         """The best f for the structure A."""
         return RidgeFit(self, *eigh(A))
@@ -62,8 +66,8 @@ class RidgeFit:
         rotated = problem.targets @ U
         self._C = rotated * self._inverse  # V'CU
         # alpha <Y, C> and ||C||^2, with the part of Y outside the range of K.
-        self._YC = float(np.sum(rotated * self._C)) + problem.rest / ridge
-        self._CC = float(np.sum(self._C**2)) + problem.rest / ridge**2
+        self._YC = float(np.vdot(rotated, self._C)) + problem.rest / ridge
+        self._CC = float(np.vdot(self._C, self._C)) + problem.rest / ridge**2
         self.value = problem.alpha * self._YC
 
     @cached_property
@@ -90,8 +94,17 @@ class RidgeFit:
 
     def hessian(self, D: Array) -> Array:
         """Second derivative of ``value`` / alpha in the direction D of the structure."""
-        E = (self._kC @ (self._U.T @ D @ self._U)) * self._inverse
+        E = self._kC @ (self._U.T @ D @ self._U)
+        E *= self._inverse
         return 2.0 * symmetric_part(self._U @ (self._kC.T @ E) @ self._U.T)
+
+    @cached_property
+    def stiffness(self) -> float:
+        """<A, H[A]> / <A, 2 Q> for the second derivative H: one where f is held, less where it is refitted."""
+        # In the eigenbasis of A both are sums over entries.
+        scores = self._kC * self._a
+        full = float(np.vdot(scores, self._C))
+        return float(np.vdot(scores, scores * self._inverse)) / full if full > 0.0 else 1.0
 
     @property
     def intercept(self) -> Array:
