@@ -31,7 +31,7 @@ SETTINGS: dict[str, Any] = {
     "noise": 0.1,
     "corruption": 0.1,
     # Multiples of the mean of the kernel's diagonal.
-    "alphas": [round(10.0 ** (-k / 3), 6) for k in range(3, 13)],
+    "alphas": [round(10.0 ** (-k / 4), 6) for k in range(4, 17)],
     "mus": [0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0],
     "n_folds": 5,
     "recovery": {"n_tasks": 10, "support": 0.5},
