@@ -193,8 +193,8 @@ def _describe(rows: list[Row], settings: Params) -> str:
     tested = {size: {row["tested"] for row in rows if row["size"] == size} for size in settings["sizes"]}
     words = "; ".join(f"{size} per class: {min(of)} to {max(of)}" for size, of in tested.items())
     return (
-        f"{settings['n_seeds']} repetitions. Images tested, {words}. Accuracy is the mean over classes, in percent, with "
-        "its standard error over repetitions. MTFL and MTRL are one problem here, solved once and shown twice. "
+        f"{settings['n_seeds']} repetitions. Images tested, {words}. Accuracy is the mean over classes, in percent, "
+        "with its standard error over repetitions. MTFL and MTRL are one problem here, solved once and shown twice. "
         "Differences are in points, paired by repetition, with 95% intervals, in bold where zero is outside."
     )
 
