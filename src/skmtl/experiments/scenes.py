@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from skmtl._linalg import Array
 from skmtl.datasets import Scenes, load_scenes
+from skmtl.experiments import scene_graph
 from skmtl.experiments.runs import Item, Progress, Row
 from skmtl.experiments.selection import METHODS, Params, best_of, estimator_of, sparsest_of
-from skmtl.experiments.tables import compare, in_words, markdown, new_figure, save_figure, write_tables
+from skmtl.experiments.tables import compare, difference_table, result_table, save_figure, write_tables
 from skmtl.model_selection import MultiTaskClassifierCV
 from skmtl.vision import SpatialPyramid
 
@@ -45,21 +46,14 @@ QUICK: dict[str, Any] = {
     "mus": [0.9, 1.0],
 }
 OURS = "SKMTL"
-# Accuracy in percent and what follows the sign ± in the paper's table, at 50, 100 and 150 images per class.
+# Accuracy in percent and what follows the sign ± in the paper's table, by the number of images per class.
 PAPER = {
-    "STL": ((72.23, 0.04), (76.61, 0.02), (79.23, 0.01)),
-    "MTFL": ((73.23, 0.08), (77.24, 0.05), (80.11, 0.03)),
-    "MTRL": ((73.13, 0.08), (77.53, 0.04), (80.21, 0.05)),
-    "OKL": ((72.25, 0.03), (77.06, 0.01), (80.03, 0.01)),
-    "SKMTL": ((73.50, 0.11), (78.23, 0.06), (81.32, 0.08)),
+    "STL": {50: (72.23, 0.04), 100: (76.61, 0.02), 150: (79.23, 0.01)},
+    "MTFL": {50: (73.23, 0.08), 100: (77.24, 0.05), 150: (80.11, 0.03)},
+    "MTRL": {50: (73.13, 0.08), 100: (77.53, 0.04), 150: (80.21, 0.05)},
+    "OKL": {50: (72.25, 0.03), 100: (77.06, 0.01), 150: (80.03, 0.01)},
+    "SKMTL": {50: (73.50, 0.11), 100: (78.23, 0.06), 150: (81.32, 0.08)},
 }
-PAPER_SIZES = (50, 100, 150)
-KINDS = {
-    "natural": ("Coast", "Forest", "Mountain", "OpenCountry"),
-    "urban": ("Highway", "Industrial", "InsideCity", "Street", "Suburb", "TallBuilding"),
-    "indoor": ("Bedroom", "Kitchen", "LivingRoom", "Office", "Store"),
-}
-COLOURS = {"natural": "#1b7837", "urban": "#c2571a", "indoor": "#e2a76f"}
 
 
 @dataclass(frozen=True)
@@ -183,10 +177,11 @@ def report(folder: Path, rows: list[Row], settings: Params) -> None:
         tables += [compare(accuracy, against, size=size) for against in ("STL", OURS)]
     table = pd.concat(tables)
     largest = [row for row in rows if row["size"] == max(settings["sizes"])]
-    text = [_describe(rows, settings), _accuracy_table(table), _difference_table(table, OURS)]
-    text += [_difference_table(table, "STL"), _graph_table(largest)]
+    text = [_describe(rows, settings), "### Accuracy", result_table(table, "error", PAPER)]
+    text += [part for one in ("STL", OURS) for part in (f"### Difference from {one}", difference_table(table, one))]
+    text += [f"### Graphs at {largest[0]['size']} images per class", scene_graph.make_table(largest)]
     write_tables(folder, "\n\n".join(text), table)
-    save_figure(_graph_figure(largest), folder, "graph")
+    save_figure(scene_graph.make_figure(largest), folder, "graph")
 
 
 def _describe(rows: list[Row], settings: Params) -> str:
@@ -195,100 +190,6 @@ def _describe(rows: list[Row], settings: Params) -> str:
     return (
         f"{settings['n_seeds']} repetitions. Images tested, {words}. Accuracy is the mean over classes, in percent, "
         "with its standard error over repetitions. MTFL and MTRL are one problem here, solved once and shown twice. "
-        "Differences are in points, paired by repetition, with 95% intervals, in bold where zero is outside."
+        "Differences are in points, paired by repetition, with standard errors and 95% intervals, in bold where zero "
+        "is outside. Columns are numbers of training images per class."
     )
-
-
-def _accuracy_table(table: pd.DataFrame) -> str:
-    """Accuracies beside the paper's."""
-    sizes = list(dict.fromkeys(table["size"]))
-    lines = []
-    for method in PAPER:
-        cells = []
-        for size in sizes:
-            row = _only(table, method, size, OURS if method != OURS else "STL")
-            paper = PAPER[method][PAPER_SIZES.index(size)] if size in PAPER_SIZES else (np.nan, np.nan)
-            cells += [f"{100 * row['mean']:.2f} ± {100 * row['error']:.2f}", f"{paper[0]:.2f} ± {paper[1]:.2f}"]
-        lines.append([method, *cells])
-    columns = ["", *(f"{size} per class{whose}" for size in sizes for whose in ("", ", paper"))]
-    return f"### Accuracy\n\n{markdown(columns, lines)}"
-
-
-def _difference_table(table: pd.DataFrame, against: str) -> str:
-    sizes, lines = list(dict.fromkeys(table["size"])), []
-    for method in (name for name in PAPER if name != against):
-        cells = []
-        for size in sizes:
-            row = _only(table, method, size, against)
-            cells += [in_words(row["difference"], row["low"], row["high"], scale=100, digits=2)]
-            cells += [f"{100 * row['difference_error']:.2f}"]
-        lines.append([f"{method} less {against}", *cells])
-    columns = ["", *(f"{size} per class{what}" for size in sizes for what in ("", ", error"))]
-    return f"### Paired differences from {against}\n\n{markdown(columns, lines)}"
-
-
-def _only(table: pd.DataFrame, method: str, size: int, against: str) -> dict[Any, Any]:
-    """The row of a method at one size, compared with another."""
-    found = table[(table["method"] == method) & (table["size"] == size) & (table["against"] == against)]
-    return found.to_dict("records")[0]
-
-
-def _graph_table(rows: list[Row]) -> str:
-    """Edges, accuracy and the mass between kinds of scenes."""
-    lines = []
-    for rule, words in (("best", "best score"), ("1se", "sparsest within one standard error")):
-        A = np.array([np.abs(row["structure"][rule]) for row in rows])
-        edges = np.count_nonzero(np.triu(A, 1), axis=(1, 2))
-        accuracy = [row["accuracy_1se"] if rule == "1se" else row["accuracy"][OURS] for row in rows]
-        name = "SKMTL, 1se" if rule == "1se" else OURS
-        mus = [row["chosen"][name]["mu"] for row in rows]
-        counts = ", ".join(f"{mu:g} ({mus.count(mu)})" for mu in sorted(set(mus)))
-        lines.append([words, f"{edges.mean():.1f} of 105", f"{100 * _mass_between(rows, A):.1f}", counts,
-                      f"{100 * np.mean(accuracy):.2f}"])  # fmt: skip
-    columns = ["SKMTL chosen by", "edges", "mass of A between natural and other scenes (%)", "mu", "accuracy"]
-    return f"### Graphs at {rows[0]['size']} per class\n\n{markdown(columns, lines)}"
-
-
-def _mass_between(rows: list[Row], A: Array) -> float:
-    """Share of the sum of sizes off the diagonal that lies between natural and other scenes; 44 of 105 pairs do."""
-    natural = np.isin(rows[0]["classes"], KINDS["natural"])
-    between = natural[:, None] != natural[None, :]
-    off = A * (1.0 - np.eye(len(natural)))
-    return float(off[:, between].sum() / max(off.sum(), 1e-300))
-
-
-def _graph_figure(rows: list[Row]) -> Any:
-    """Graphs of the first repetition, and how often an edge is there."""
-    figure, axes = new_figure(1, 2, figsize=(12, 6.2))
-    first = rows[0]
-    _draw_graph(axes[0], first["classes"], np.array(first["structure"]["1se"]))
-    axes[0].set_title(f"one repetition, mu = {first['chosen']['SKMTL, 1se']['mu']:g}")
-    shares = np.mean([np.array(row["structure"]["1se"]) != 0.0 for row in rows], axis=0)
-    _draw_graph(axes[1], first["classes"], np.where(shares > 0.5, shares, 0.0))
-    axes[1].set_title(f"edges in more than half of {len(rows)} repetitions")
-    handles = [axes[0].plot([], [], "o", color=colour, label=kind)[0] for kind, colour in COLOURS.items()]
-    handles += [
-        axes[0].plot([], [], color=c, label=sign)[0] for c, sign in (("#444", "positive"), ("#b8b8d8", "negative"))
-    ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False)
-    figure.suptitle(f"SKMTL, {rows[0]['size']} images per class, sparsest within one standard error")
-    return figure
-
-
-def _draw_graph(axis: Any, classes: list[str], A: Array) -> None:
-    """Classes on a circle, kind by kind; an edge where A is not zero, as wide as its correlation is strong."""
-    kind_of = {name: kind for kind, names in KINDS.items() for name in names}
-    order = sorted(range(len(classes)), key=lambda i: (list(KINDS).index(kind_of.get(classes[i], "indoor")), i))
-    angle = {i: 2 * np.pi * place / len(order) for place, i in enumerate(order)}
-    size = np.sqrt(np.diag(A)) if np.all(np.diag(A) > 0.0) else np.ones(len(A))
-    strength = A / np.outer(size, size)
-    for i, j in zip(*np.nonzero(np.triu(A, 1)), strict=True):
-        ends = np.array([[np.cos(angle[k]), np.sin(angle[k])] for k in (i, j)])
-        colour, width = ("#444444", 5.0) if strength[i, j] > 0.0 else ("#b8b8d8", 5.0)
-        axis.plot(*ends.T, color=colour, lw=max(width * abs(strength[i, j]), 0.3), zorder=1)
-    for i, name in enumerate(classes):
-        x, y = np.cos(angle[i]), np.sin(angle[i])
-        axis.plot(x, y, "o", color=COLOURS[kind_of.get(name, "indoor")], markersize=13, zorder=2)
-        axis.text(1.12 * x, 1.12 * y, name, ha="left" if x > 0.1 else "right" if x < -0.1 else "center", va="center")
-    axis.set(xlim=(-1.75, 1.75), ylim=(-1.25, 1.25), aspect="equal")
-    axis.axis("off")

@@ -170,8 +170,8 @@ def _describe(settings: Params) -> str:
     low, high = settings["n_tasks"]
     return (
         f"{settings['n_seeds']} seeds per sparsity, {low} to {high} tasks, {settings['n_samples']} rows to learn from, "
-        f"{settings['n_test']} to test on. Differences are SKMTL less the other method, with 95% intervals over seeds, "
-        "in bold where zero is outside; a negative one speaks for SKMTL."
+        f"{settings['n_test']} to test on. Means and differences have their standard errors, differences also their "
+        "95% intervals over seeds, in bold where zero is outside; a positive one speaks for SKMTL."
     )
 
 
@@ -182,9 +182,8 @@ def _table(table: pd.DataFrame, measure: str) -> str:
     for support, part in table[table["measure"] == measure].groupby("support"):
         of: dict[Any, Any] = part.set_index("method").to_dict("index")
         means = [f"{of[m]['mean']:.3f} ± {of[m]['error']:.3f}" for m in ORDER]
-        differences = [in_words(-of[m]["difference"], -of[m]["high"], -of[m]["low"]) for m in others]
-        lines.append([f"{support:.0%}", *means, *differences])
-    columns = ["nonzero", *ORDER, *(f"less {method}" for method in others)]
+        lines.append([f"{support:.0%}", *means, *(in_words(of[m]) for m in others)])
+    columns = ["nonzero", *ORDER, *(f"{method} less {OURS}" for method in others)]
     return f"### {MEASURES[measure]}\n\n{markdown(columns, lines)}"
 
 
