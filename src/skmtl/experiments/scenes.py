@@ -32,8 +32,8 @@ SETTINGS: dict[str, Any] = {
     "codebook_images": 20,
     "n_words": 1024,
     # Multiples of the mean of the kernel's diagonal.
-    "alphas": [round(10.0 ** (-k / 2), 7) for k in range(2, 13)],
-    "mus": [0.7, 0.8, 0.9, 0.95, 1.0],
+    "alphas": [round(10.0 ** (-k / 2), 7) for k in range(3, 12)],
+    "mus": [0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0],
     "n_folds": 5,
 }
 QUICK: dict[str, Any] = {
