@@ -1,10 +1,13 @@
 """Fixtures and random problems that the tests share."""
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from skmtl import cli
 
 
 @pytest.fixture
@@ -19,3 +22,16 @@ def data_folder():
     if not folder or not Path(folder).is_dir():
         pytest.skip("SKMTL_DATA does not name a folder with the real data sets")
     return Path(folder)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Call ``skmtl`` with arguments; gives exit code, output and errors."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["skmtl", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        return stop.value.code or 0, *capsys.readouterr()
+
+    return call

@@ -3,26 +3,15 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import skmtl
 from skmtl import cli, demo
 from skmtl.penalties import PENALTIES
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Call ``skmtl`` with arguments; gives exit code, output and errors."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["skmtl", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        return stop.value.code or 0, *capsys.readouterr()
-
-    return call
 
 
 @pytest.fixture
@@ -38,6 +27,9 @@ def small(monkeypatch, installed):
     monkeypatch.setitem(demo.OWN_GRIDS, "sparse", {"penalty__mu": (0.9,)})
     monkeypatch.setitem(demo.STUDIES, "digits", lambda: demo.make_digits(n_train=60))
     monkeypatch.setitem(demo.STUDIES, "diabetes", lambda: demo.make_diabetes(n_train=60))
+    patients = demo.load_patients().head(100)
+    monkeypatch.setattr(demo, "load_patients", lambda: patients)
+    monkeypatch.setattr("skmtl.cli.selection.ALPHAS", np.array([1e-2]))
 
 
 @pytest.mark.parametrize("missing", ["typer", "rich"])
@@ -96,22 +88,27 @@ def test_markdown_rows_have_three_cells(run, installed, name):
     assert "operatorname" not in row
 
 
-def test_demo_prints_and_writes_nothing(run, small, tmp_path, monkeypatch):
+LEFT = ["diabetes.csv", "model.skops", "relations.csv", "report.html", "scores.csv", "summary.json"]
+
+
+def test_demo_ends_with_the_path_of_its_report(run, small, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, out, err = run("demo")
     assert (code, err) == (0, "")
     for word in ("digits", "diabetes", "held-out accuracy", "held-out R2", "independent", "progression", "Certificate"):
         assert word in out
     assert "\x1b" not in out  # no progress display where nobody looks
-    assert list(tmp_path.iterdir()) == []
+    report = Path(out.split()[-1])
+    assert report == Path("skmtl-demo/report.html")
+    assert "progression" in report.read_text(encoding="utf-8")
 
 
-def test_demo_writes_relations_when_asked(run, small, tmp_path):
+def test_demo_leaves_a_whole_run_where_it_is_told(run, small, tmp_path):
     folder = tmp_path / "new" / "folder"
     code, _, _ = run("demo", "--out", folder)
     assert code == 0
-    assert sorted(path.name for path in folder.iterdir()) == ["diabetes-relations.csv", "digits-relations.csv"]
-    table = pd.read_csv(folder / "diabetes-relations.csv")
+    assert sorted(path.name for path in folder.iterdir()) == LEFT
+    table = pd.read_csv(folder / "relations.csv")
     assert list(table) == ["task_a", "task_b", "weight", "correlation"]
     assert table["weight"].abs().is_monotonic_decreasing
 

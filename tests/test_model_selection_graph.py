@@ -176,3 +176,28 @@ def test_stability_of_a_dense_structure_is_a_warning(rng):
     with pytest.warns(UserWarning, match="frequencies say nothing"):
         table = edge_stability(MultiTaskRegressor("trace", kernel="rbf"), X, Y, n_resamples=4)
     assert (table["frequency"] == 1.0).all()
+
+
+def test_expected_false_edges_choose_the_threshold(rng):
+    X, Y = rng.standard_normal((40, 3)), rng.standard_normal((40, 5))
+    est = MultiTaskRegressor(Sparse(1.0), alpha=1e-2)
+    tables = [edge_stability(est, X, Y, 6, max_false=allowed) for allowed in (0.2, 2.0, 8.0)]
+    mus = [table.attrs["mu"] for table in tables]
+    assert mus[0] < mus[1] < mus[2]
+    for allowed, table in zip((0.2, 2.0, 8.0), tables, strict=True):
+        # Frequencies sum to the mean number of edges of a half; there are 10 pairs.
+        assert table["frequency"].sum() ** 2 / (0.8 * 10) <= allowed
+        denser = edge_stability(MultiTaskRegressor(Sparse(table.attrs["mu"] + 0.05), alpha=1e-2), X, Y, 6)
+        assert denser["frequency"].sum() ** 2 / (0.8 * 10) > allowed
+
+
+def test_more_expected_false_edges_than_allowed_is_a_warning(rng):
+    X, Y = related_tasks(rng, 40, 4)
+    with pytest.warns(UserWarning, match="even mu=0.1"):
+        edge_stability(MultiTaskRegressor(Sparse(1.0), alpha=1e-3), X, Y, 4, max_false=0.01)
+
+
+def test_expected_false_edges_need_a_threshold_to_choose(rng):
+    X, Y = related_tasks(rng, 20, 3)
+    with pytest.raises(ValueError, match="has no mu"):
+        edge_stability(MultiTaskRegressor("trace"), X, Y, 2, max_false=1.0)

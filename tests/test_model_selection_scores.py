@@ -80,7 +80,7 @@ def test_leaving_one_out_is_refitting(kernel, n_features, intercept, weighted, r
     weight = rng.uniform(0.5, 2.0, n) if weighted else np.ones(n)
     design = make_design(make_feature_map(kernel).fit(X), X, weight, intercept=intercept)
     mean = np.average(Y, axis=0, weights=weight) if intercept else 0.0
-    closed = mean + LeaveOneOut(design, Y - mean, weight, intercept=intercept).predict(A, alpha)
+    closed = mean + LeaveOneOut(design, Y - mean, weight, intercept=intercept).predict([A], alpha)[0]
     for i in range(n):
         rest = np.arange(n) != i
         same = alpha * weight.sum() / weight[rest].sum()

@@ -1,5 +1,6 @@
 """Cleaning the user's input at the door, with messages that help."""
 
+import importlib
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -15,6 +16,15 @@ from skmtl._linalg import Array
 # What names of tasks may be; a fraction, say, is a number too, but becomes its text.
 PLAIN = (str, int, float, np.integer, np.floating, np.bool_)
 NO_TARGET = "this estimator requires y to be passed, but the target y is None."
+
+
+def import_extra(module: str) -> Any:
+    """A module of a package that only the extra "app" installs."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.split(".")[0]
+        raise ImportError(f'this needs {package}, which is not installed: pip install "skmtl[app]".') from error
 
 
 def check_positive(name: str, value: Any, *, zero: bool = False) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from skmtl._files import write_whole
+from skmtl._validation import import_extra
 
 # XML 1.0 has no way to write these, not even as character references.
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -53,8 +54,7 @@ def last_step(model: Any) -> Any:
 
 
 def _graphml(estimator: Any) -> bytes:
-    import networkx
-
+    networkx = import_extra("networkx")
     named = estimator.to_networkx()
     for name in named:
         if isinstance(name, str) and NOT_IN_XML.search(name):
@@ -67,8 +67,7 @@ def _graphml(estimator: Any) -> bytes:
 
 
 def _json(estimator: Any) -> str:
-    import networkx
-
+    networkx = import_extra("networkx")
     return json.dumps(networkx.node_link_data(estimator.to_networkx(), edges="links"), indent=1)
 
 

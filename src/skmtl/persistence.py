@@ -15,6 +15,7 @@ from sklearn.model_selection import BaseCrossValidator, BaseShuffleSplit
 from sklearn.utils.validation import check_is_fitted
 
 from skmtl._files import write_whole
+from skmtl._validation import import_extra
 from skmtl._version import __version__
 
 PathLike = str | os.PathLike[str]
@@ -93,7 +94,7 @@ def load_model(path: PathLike) -> Any:
 
 def _pack(model: Any) -> bytes:
     """The file of a model, once it is certain that it can be loaded."""
-    skops = _import_skops()
+    skops = import_extra("skops.io")
     try:
         content = skops.dumps(model)
         refused = [name for name in skops.get_untrusted_types(data=content) if not _is_trusted(name)]
@@ -130,7 +131,7 @@ def _read_version(path: PathLike, content: bytes) -> str:
 
 
 def _unpack(path: PathLike, content: bytes, written_by: str) -> Any:
-    skops = _import_skops()
+    skops = import_extra("skops.io")
     origin = "" if written_by == __version__ else f" It was written by skmtl {written_by}, and this is {__version__}."
     try:
         named = skops.get_untrusted_types(data=content)
@@ -166,11 +167,3 @@ def _is_trusted(name: str) -> bool:
 
 def _first_line(error: Exception) -> str:
     return (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
-
-
-def _import_skops() -> Any:
-    try:
-        import skops.io
-    except ImportError as error:
-        raise ImportError('model files need skops: pip install "skmtl[app]".') from error
-    return skops.io

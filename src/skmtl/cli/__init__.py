@@ -20,7 +20,7 @@ def main() -> None:
         raise SystemExit(2) from None
     try:
         app(prog_name="skmtl")
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, ImportError) as error:
         print(in_one_line(error), file=sys.stderr)
         raise SystemExit(2) from None
 

@@ -3,9 +3,9 @@
 from typing import Annotated, Any
 
 from skmtl import __version__
-from skmtl.cli import demo, methods
+from skmtl.cli import compare, demo, export, fit, methods, predict, report
 
-COMMANDS = (demo, methods)
+COMMANDS = (demo, fit, predict, compare, report, export, methods)
 
 
 def make_app() -> Any:

@@ -4,13 +4,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from skmtl._files import write_whole
 from skmtl.cli.console import make_folder, progress, show_frame, show_table
+from skmtl.cli.fit import fit_table
+from skmtl.cli.problem import Columns, read_problem
+from skmtl.cli.selection import Wishes
+from skmtl.cli.tables import write_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from skmtl.demo import Outcome
+
+
+FOLDER = Path("skmtl-demo")
+TABLE = "diabetes.csv"
 
 
 def add_to(app: Any) -> None:
@@ -19,22 +26,24 @@ def add_to(app: Any) -> None:
 
     @app.command()
     def demo(
-        out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the learned relations there.")] = None,
+        out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for table, model and report.")] = FOLDER,
     ) -> None:
-        """Compare sparse and independent tasks on data that ships with scikit-learn."""
-        show_demo(out)
-
-
-def show_demo(out: Path | None) -> None:
-    """Run the studies, print what came out, and write the relations when asked."""
-    if out is not None:
+        """See the main job done: compare, fit and report on data that ships with scikit-learn."""
         make_folder(out)
-    for outcome in _run_studies():
-        show_outcome(outcome)
-        if out is not None:
-            path = out / f"{outcome.study.name}-relations.csv"
-            write_whole(path, outcome.relations.to_csv(index=False))
-            print(f"Wrote {path}")
+        for outcome in _run_studies():
+            show_outcome(outcome)
+        fit_patients(out)
+
+
+def fit_patients(out: Path) -> None:
+    """What a person would do with a table: write it, and run ``skmtl fit`` on it."""
+    from skmtl import demo
+
+    table = out / TABLE
+    write_table(demo.load_patients(), table)
+    targets = list(demo.BLOOD.values())
+    print(f"\nThe same from a table of your own: skmtl fit {table} --targets '{','.join(targets)}' --out {out}")
+    fit_table(table, read_problem(table, Columns(targets)), Wishes(), out)
 
 
 def _run_studies() -> list["Outcome"]:

@@ -14,7 +14,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skmtl._linalg import SMALL_DECOMPOSITION, Array, single_threaded
-from skmtl._validation import check_count, check_features, check_positive, check_weight, match_tasks
+from skmtl._notebook import draw_relations
+from skmtl._validation import check_count, check_features, check_positive, check_weight, import_extra, match_tasks
 from skmtl.features import FeatureMap, Kernel, make_feature_map
 from skmtl.losses import Loss
 from skmtl.objective import Problem
@@ -196,6 +197,14 @@ class MultiTaskEstimator(BaseEstimator):
             raise AttributeError(f"penalty={self.penalty!r} has no matrix on the side of the features.")
         return np.asarray(self._penalty.feature_structure(self._basis_coef, self.eps_))
 
+    @property
+    def correlation_(self) -> Array:
+        """Cosines of the tasks' predictors in the kernel's space, eps on the diagonal: (n_tasks, n_tasks)."""
+        check_is_fitted(self)
+        S = self.solution_.energy + self.eps_ * np.eye(len(self.structure_))
+        norms = np.sqrt(np.diag(S))
+        return np.asarray(S / np.outer(norms, norms))
+
     def predict_frame(self, X: ArrayLike) -> pd.DataFrame:
         """Predictions of a regressor, scores of a classifier: a column per task, and the index of X."""
         return pd.DataFrame(self._scores(X), columns=self.task_names_, index=getattr(X, "index", None))
@@ -210,28 +219,39 @@ class MultiTaskEstimator(BaseEstimator):
             ``correlation``, the cosine of the two predictors in the kernel's space. With the sparse penalty there are
             relations as soon as a correlation exceeds the threshold 1 - mu.
         """
-        check_is_fitted(self)
+        correlation = self.correlation_
         a, b = np.nonzero(np.triu(self.structure_, 1))
-        S = self.solution_.energy + self.eps_ * np.eye(len(self.structure_))
-        norms = np.sqrt(np.diag(S))
         table = pd.DataFrame(
             {
                 "task_a": self.task_names_[a],
                 "task_b": self.task_names_[b],
                 "weight": self.structure_[a, b],
-                "correlation": S[a, b] / (norms[a] * norms[b]),
+                "correlation": correlation[a, b],
             }
         )
         return table.sort_values("weight", key=np.abs, ascending=False, ignore_index=True)
 
     def to_networkx(self) -> Any:
         """The learned relations as an undirected ``networkx.Graph``; edges have ``weight`` and ``correlation``."""
-        try:
-            import networkx
-        except ImportError as error:
-            raise ImportError("to_networkx needs networkx: pip install networkx, or skmtl[app].") from error
+        networkx = import_extra("networkx")
         graph = networkx.Graph()
         graph.add_nodes_from(self.task_names_.tolist())
         for a, b, weight, correlation in self.relations().itertuples(index=False):
             graph.add_edge(a, b, weight=weight, correlation=correlation)
         return graph
+
+    def _repr_html_inner(self) -> str:
+        return str(super()._repr_html_inner()) + self._picture()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = dict(super()._repr_mimebundle_(**kwargs))
+        if "text/html" in bundle:
+            bundle["text/html"] += self._picture()
+        return bundle
+
+    def _picture(self) -> str:
+        """What a notebook shows below scikit-learn's diagram: the task graph and the certificate of a fitted model."""
+        if not hasattr(self, "solution_"):
+            return ""
+        names = [str(name) for name in self.task_names_.tolist()]
+        return draw_relations(names, self.structure_, self.solution_.certificate)

@@ -1,6 +1,7 @@
 """An estimator stopped at the door: its rows and labels cleaned, nothing fitted yet."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from skmtl.losses import Loss
 from skmtl.model_selection.base import SearchEstimator
 from skmtl.model_selection.cv import MultiTaskClassifierCV, MultiTaskRegressorCV
 from skmtl.model_selection.entries import Entries
-from skmtl.model_selection.grid import Candidate
+from skmtl.model_selection.grid import Candidate, has_mu
 from skmtl.penalties import check_penalty
 from skmtl.targets import Labels
 
@@ -75,3 +76,15 @@ def candidate_of(estimator: Any, n_tasks: int) -> Candidate:
     penalty = check_penalty(estimator.penalty, n_tasks)
     eps = None if estimator.eps == "auto" else float(estimator.eps)
     return Candidate(penalty, estimator.alpha, common=estimator.common, gamma=estimator.gamma, eps=eps)
+
+
+def vary_mu(candidate: Candidate, mus: Iterable[float], n_tasks: int) -> list[Candidate]:
+    """The candidate at other thresholds on correlations."""
+    if not has_mu(candidate.penalty):
+        raise ValueError(
+            f"penalty={candidate.penalty.name!r} has no mu to follow; use an estimator with penalty='sparse'."
+        )
+    shapes = [clone(candidate.penalty).set_params(mu=float(mu)) for mu in mus]
+    for shape in shapes:
+        shape.check(n_tasks)
+    return [replace(candidate, penalty=shape, own={"mu": shape.mu}) for shape in shapes]

@@ -13,6 +13,8 @@ without weights), or zero without an intercept. The second term is what lies out
 :math:`e_i^2` in it the row's own label would leak through the mean.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from skmtl._linalg import Array, eigh
@@ -46,13 +48,19 @@ class LeaveOneOut:
         self._null = outside * np.maximum(1.0 - constant - self._V2.sum(axis=1), 0.0)[:, None]
         self._rest = outside * (weighted - self._V @ self._projected)
 
-    def predict(self, A: Array, alpha: float) -> Array:
-        """Predictions at the rows left out, for the structure A that the predictor sees; of shape (n, n_tasks)."""
-        a, U = eigh(A)
+    def predict(self, structures: Sequence[Array], alpha: float) -> list[Array]:
+        """Predictions at the rows left out, of shape (n, n_tasks), for each structure that a predictor sees."""
         ridge = float(self._weight.sum()) * alpha
+        bases = [eigh(A) for A in structures]
+        a, U = (
+            np.concatenate([values for values, _ in bases]),
+            np.concatenate([vectors for _, vectors in bases], axis=1),
+        )
+        # All structures at once: the products with V are those that cost.
         inverse = 1.0 / (self._values[:, None] * np.maximum(a, 0.0) + ridge)
         C = self._V @ ((self._projected @ U) * inverse) + (self._rest @ U) / ridge
         H = self._V2 @ inverse + self._null / ridge
         root = np.sqrt(self._weight)[:, None]
         error = np.divide(C, H * root, out=np.zeros_like(C), where=root > 0.0)
-        return self._targets - error @ U.T
+        parts = np.split(error, len(structures), axis=1)
+        return [self._targets - part @ vectors.T for part, (_, vectors) in zip(parts, bases, strict=True)]

@@ -1,19 +1,17 @@
 """The graph of the tasks along mu, with the score of each."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 
 from skmtl._linalg import Array
 from skmtl.model_selection.choice import standard_error
-from skmtl.model_selection.door import Prepared, candidate_of, prepare, settle
-from skmtl.model_selection.grid import Candidate, check_grid
+from skmtl.model_selection.door import candidate_of, prepare, settle, vary_mu
+from skmtl.model_selection.grid import check_grid
 from skmtl.model_selection.search import Rows
-from skmtl.solvers.result import Solution
 
 DEFAULT_MUS = np.linspace(0.3, 1.0, 15)
 
@@ -101,10 +99,12 @@ def structure_path(
     """
     estimator = settle(estimator, X, Y, sample_weight=sample_weight, tasks=tasks)
     prepared = prepare(estimator, X, Y, sample_weight=sample_weight, tasks=tasks, cv=cv, scoring=scoring, n_jobs=n_jobs)
-    candidates = _along_mu(estimator, prepared, sorted(check_grid("mus", mus, DEFAULT_MUS)))
+    n_tasks = prepared.entries.n_tasks
+    candidates = vary_mu(candidate_of(estimator, n_tasks), sorted(check_grid("mus", mus, DEFAULT_MUS)), n_tasks)
     search = prepared.search
     rows = Rows.from_model(search._model(gamma=estimator.gamma), prepared.X)
-    learned = _learn(prepared, rows, candidates)
+    training = rows.whole(search._model(), prepared.entries, prepared.loss, scale=prepared.scale)
+    learned = training.follow(candidates)
     scores = errors = np.full(len(candidates), np.nan)
     if cv is not None:
         run = search._make_search(prepared.X, prepared.entries, prepared.loss, prepared.scale)
@@ -118,22 +118,3 @@ def structure_path(
         np.array([one.gap for one in learned]),
         search.task_names_,
     )
-
-
-def _along_mu(estimator: Any, prepared: Prepared, mus: list[float]) -> list[Candidate]:
-    base = candidate_of(estimator, prepared.entries.n_tasks)
-    if "mu" not in base.penalty.get_params():
-        raise ValueError(f"penalty={base.penalty.name!r} has no mu to follow; use an estimator with penalty='sparse'.")
-    candidates = [replace(base, penalty=clone(base.penalty).set_params(mu=mu), own={"mu": mu}) for mu in mus]
-    for candidate in candidates:
-        candidate.penalty.check(prepared.entries.n_tasks)
-    return candidates
-
-
-def _learn(prepared: Prepared, rows: Rows, candidates: list[Candidate]) -> list[Solution]:
-    """The candidates on all rows, as exact as the estimator is, each from the one before."""
-    training = rows.whole(prepared.search._model(), prepared.entries, prepared.loss, scale=prepared.scale)
-    solutions: list[Solution] = []
-    for candidate in candidates:
-        solutions.append(training.solve(candidate, solutions[-1].structure if solutions else None))
-    return solutions

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -183,20 +184,22 @@ def search_loo(
 ) -> Outcome:
     """Score every candidate on rows left out in turn, with the structure learned on all rows."""
     everything = np.arange(len(entries))
-    training = rows.whole(model, entries, loss, scale=scale)
-    targets = training.targets
-    Y = targets.labels.y.reshape(len(entries), -1)
-    leave_out = LeaveOneOut(training.design, Y, training.weight, intercept=training.intercept)
-    groups = [everything[k::LOO_GROUPS] for k in range(min(LOO_GROUPS, len(entries)))]
-    scores, edges, means = [], [], []
-    for candidate, learned in learn_all(training, candidates):
-        A = predictor_structure(learned.structure, candidate.common)
-        F = leave_out.predict(A, candidate.alpha) * targets.scale + targets.mean
-        F = F.reshape(entries.y.shape)
-        fold = Fold(candidate, training, learned, everything, everything)
-        means.append(evaluate(entries, F, fold))
-        scores.append([evaluate(entries.take(group), F[group], fold) for group in groups])
-        edges.append([float(learned.n_edges)])
+    with single_threaded(len(entries), SMALL_DECOMPOSITION):
+        training = rows.whole(model, entries, loss, scale=scale)
+        targets = training.targets
+        Y = targets.labels.y.reshape(len(entries), -1)
+        leave_out = LeaveOneOut(training.design, Y, training.weight, intercept=training.intercept)
+        groups = [everything[k::LOO_GROUPS] for k in range(min(LOO_GROUPS, len(entries)))]
+        scores, edges, means = [], [], []
+        for alpha, answers in groupby(learn_all(training, candidates), key=lambda answer: answer[0].alpha):
+            some = list(answers)
+            structures = [predictor_structure(learned.structure, candidate.common) for candidate, learned in some]
+            for (candidate, learned), F in zip(some, leave_out.predict(structures, alpha), strict=True):
+                F = (F * targets.scale + targets.mean).reshape(entries.y.shape)
+                fold = Fold(candidate, training, learned, everything, everything)
+                means.append(evaluate(entries, F, fold))
+                scores.append([evaluate(entries.take(group), F[group], fold) for group in groups])
+                edges.append([float(learned.n_edges)])
     return Outcome(np.array(scores), np.array(edges), np.array(means))
 
 

@@ -1,7 +1,7 @@
 """How often each edge of the task graph is found again on other rows."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,8 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 
 from skmtl._linalg import Array
-from skmtl._validation import check_count
-from skmtl.model_selection.door import Prepared, candidate_of, prepare, settle
+from skmtl._validation import check_count, check_positive
+from skmtl.model_selection.door import Prepared, candidate_of, prepare, settle, vary_mu
 from skmtl.model_selection.entries import Entries
 from skmtl.model_selection.folds import every_task
 from skmtl.model_selection.grid import Candidate
@@ -19,6 +19,9 @@ from skmtl.model_selection.search import Rows
 from skmtl.model_selection.training import Training
 
 INTERVAL = (0.05, 0.95)
+# An edge in more than this share of the halves counts as stable.
+STABLE = 0.9
+MUS = np.linspace(0.1, 1.0, 19)
 
 
 def edge_stability(
@@ -27,6 +30,7 @@ def edge_stability(
     Y: ArrayLike,
     n_resamples: int = 100,
     *,
+    max_false: float | None = None,
     n_jobs: int | None = None,
     callback: Callable[[dict[str, int]], None] | None = None,
     sample_weight: ArrayLike | None = None,
@@ -46,6 +50,11 @@ def edge_stability(
         As for ``fit``.
     n_resamples : int, default=100
         How many halves.
+    max_false : float, optional
+        How many of the edges in more than nine tenths of the halves may be false, in expectation. Then mu is not the
+        estimator's: it is the largest for which the bound q^2 / (0.8 p) of Meinshausen and Buehlmann on q edges per
+        half, out of p pairs, allows no more; the table has it as ``attrs["mu"]``. The bound takes it that false edges
+        are as likely as one another. By default mu is held, and nothing is said about false edges.
     n_jobs : int, optional
         Halves learned in parallel, through joblib.
     callback : callable, optional
@@ -61,6 +70,7 @@ def edge_stability(
 
     References
     ----------
+    Meinshausen, Buehlmann. Stability selection. JRSS B 2010.
     Shah, Samworth. Variable selection with error control: another look at stability selection. JRSS B 2013.
     """
     total = check_count("n_resamples", n_resamples)
@@ -68,16 +78,20 @@ def edge_stability(
     prepared = prepare(estimator, X, Y, sample_weight=sample_weight, tasks=tasks)
     if len(prepared.entries) < 4:
         raise ValueError(f"there are {len(prepared.entries)} rows with labels; halves of them need at least 4.")
-    candidate = candidate_of(estimator, prepared.entries.n_tasks)
+    candidates = [candidate_of(estimator, prepared.entries.n_tasks)]
+    if max_false is not None:
+        candidates = vary_mu(candidates[0], MUS, prepared.entries.n_tasks)
+        check_positive("max_false", max_false)
     rows = Rows.from_model(prepared.search._model(gamma=estimator.gamma), prepared.X)
     halves = _halves(prepared.entries, total, np.random.default_rng(random_state))
     parallel = Parallel(n_jobs=n_jobs, return_as="generator")
     found = []
-    for structure in parallel(delayed(_learn_half)(prepared, rows, candidate, half) for half in halves):
-        found.append(structure)
+    for structures in parallel(delayed(_learn_half)(prepared, rows, candidates, half) for half in halves):
+        found.append(structures)
         if callback is not None:
             callback({"done": len(found), "total": total})
-    structures = np.array(found)
+    chosen = _allow_false(np.array(found), max_false)
+    structures = np.array(found)[:, chosen]
     if prepared.entries.n_tasks > 2 and np.all(structures != 0.0):
         warnings.warn(
             "every pair of tasks is related on every half of the rows, so frequencies say nothing: this structure is "
@@ -85,7 +99,10 @@ def edge_stability(
             UserWarning,
             stacklevel=2,
         )
-    return _summarize(structures, prepared.search.task_names_)
+    table = _summarize(structures, prepared.search.task_names_)
+    if max_false is not None:
+        table.attrs["mu"] = float(MUS[chosen])
+    return table
 
 
 def _halves(entries: Entries, count: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
@@ -99,11 +116,33 @@ def _halves(entries: Entries, count: int, rng: np.random.Generator) -> Iterator[
         yield np.sort(order[k % 2 :: 2])
 
 
-def _learn_half(prepared: Prepared, rows: Rows, candidate: Candidate, half: NDArray[np.intp]) -> Array:
+def _learn_half(prepared: Prepared, rows: Rows, candidates: Sequence[Candidate], half: NDArray[np.intp]) -> list[Array]:
     train, entries = every_task(prepared.entries, half)
     model = prepared.search._model()
     training = Training(model, *rows.train(train), entries, prepared.loss, scale=prepared.scale)
-    return training.solve(candidate).structure
+    return [solution.structure for solution in training.follow(candidates)]
+
+
+def _allow_false(structures: Array, max_false: float | None) -> int:
+    """The last of the graphs, from few edges to many, whose stable edges are not expected to be false too often.
+
+    ``structures`` has shape (n_halves, n_graphs, n_tasks, n_tasks).
+    """
+    if max_false is None:
+        return 0
+    n_tasks = structures.shape[-1]
+    per_half = np.count_nonzero(np.triu(structures, 1), axis=(2, 3)).mean(axis=0)
+    n_pairs = max(n_tasks * (n_tasks - 1) // 2, 1)
+    allowed = per_half**2 <= max_false * (2.0 * STABLE - 1.0) * n_pairs
+    if not allowed[0]:
+        warnings.warn(
+            f"even mu={MUS[0]:g} relates {per_half[0]:.1f} pairs of tasks per half, more than max_false={max_false:g} "
+            f"allows of {n_pairs:g} pairs.",
+            UserWarning,
+            stacklevel=3,
+        )
+    # Edges come with mu, nearly always; the first excess ends the search.
+    return len(allowed) - 1 if allowed.all() else max(int(np.argmin(allowed)) - 1, 0)
 
 
 def _summarize(structures: Array, names: NDArray[Any]) -> pd.DataFrame:

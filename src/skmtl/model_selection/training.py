@@ -1,5 +1,6 @@
 """One training set with its decomposition, shared by a whole grid of candidates."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,6 +103,13 @@ class Training:
         """Predictors and structure for one candidate, certified to the model's tolerance."""
         problem = self._problem(candidate)
         return solve(problem, solver=self.model.solver, start=start, tol=self._tol, max_iter=self.model.max_iter)
+
+    def follow(self, candidates: Iterable[Candidate]) -> list[Solution]:
+        """The same for several, each from the one before."""
+        solutions: list[Solution] = []
+        for candidate in candidates:
+            solutions.append(self.solve(candidate, solutions[-1].structure if solutions else None))
+        return solutions
 
     def learn(self, candidate: Candidate, start: Array | None = None) -> Learned:
         """The same only as well as a comparison with other candidates needs."""

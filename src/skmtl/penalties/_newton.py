@@ -47,9 +47,12 @@ def active_newton(
         accepted = _backtrack(smooth, objective, A, value, D, residual, orthant)
         if accepted is None:
             break
+        before = value
         A, point, value = accepted
-        # ``decrease`` is about twice what was left to gain. The certificate is dearer: ask when it may pass.
-        if decrease <= ASK_EARLY * tol * abs(value):
+        # The model promised half of ``decrease``; by how much it was wrong is about what the next step can gain.
+        remaining = min(decrease, 4.0 * abs(before - value - 0.5 * decrease))
+        # The certificate is dearer: ask when it may pass.
+        if remaining <= ASK_EARLY * tol * abs(value):
             gap = certify(A, point, value)
             # With nothing left to gain, more iterations cannot help a certificate that is not tight.
             if gap <= tol or decrease <= NOTHING_LEFT * tol * abs(value):

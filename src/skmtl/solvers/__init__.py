@@ -10,6 +10,7 @@ from skmtl.losses import Loss
 from skmtl.objective import Fit, Problem, Proof, Supervised
 from skmtl.solvers.alternation import alternate
 from skmtl.solvers.design import Design
+from skmtl.solvers.dual_ridge import DualRidge
 from skmtl.solvers.joint import approximate_jointly, solve_jointly
 from skmtl.solvers.newton_cg import NewtonStep
 from skmtl.solvers.result import Progress, Solution
@@ -18,6 +19,8 @@ from skmtl.targets import Labels
 
 # eps="auto" is this share of the mean squared norm of the independent tasks' predictors.
 AUTO_EPS, AUTO_EPS_TOL = 1e-2, 1e-3
+# Up to this many labels, a matrix of labels by labels is factorised.
+FEW_LABELS = 1500
 
 SOLVERS: dict[str, Callable[..., tuple[Proof, int]]] = {
     "newton": solve_jointly,
@@ -73,7 +76,7 @@ def _choose_solver(problem: Problem, solver: str) -> str:
     if not hasattr(problem.penalty, "minimize_with"):
         obstacles.append(f"the penalty {problem.penalty.name!r} cannot be minimised together with the predictors")
     if not hasattr(problem.supervised, "diagonal_energy"):
-        obstacles.append("it needs square loss and complete labels")
+        obstacles.append("it needs square loss, and labels that are complete or few")
     if solver == "newton" and obstacles:
         raise ValueError(f'solver="newton" is not possible here: {" and ".join(obstacles)}; use solver="auto".')
     if solver == "auto":
@@ -89,9 +92,11 @@ def auto_eps(supervised: Supervised) -> float:
 
 
 def make_supervised(design: Design, labels: Labels, loss: Loss, alpha: float, *, intercept: bool) -> Supervised:
-    """The supervised step: closed form for square loss and complete labels, else Newton."""
+    """The supervised step: closed form for square loss and labels that are complete or few, else Newton."""
     if loss.quadratic and labels.complete():
         weight = labels.row_weight()
         targets = np.sqrt(weight)[:, None] * labels.y.reshape(len(weight), -1)
         return Ridge.from_targets(design.values, design.project(targets), targets, float(weight.sum()), alpha)
+    if loss.quadratic and np.count_nonzero(labels.weight) <= FEW_LABELS:
+        return DualRidge(design.rows(), labels, alpha, intercept=intercept)
     return NewtonStep(design.rows(), design.values, labels, loss, alpha, intercept=intercept)

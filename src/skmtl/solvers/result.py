@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil, isfinite, log10
 
 import numpy as np
 
@@ -65,6 +66,17 @@ class Solution:
             status=_describe(proof.gap, tol, n_iter, max_iter),
             n_iter=n_iter,
             history=history,
+        )
+
+    @property
+    def certificate(self) -> str:
+        """What the certificate proves, in one sentence."""
+        if not isfinite(self.gap):
+            return "Nothing is proved about this fit."
+        # Rounded up to a power of ten, so that the sentence stays true.
+        bound = 10.0 ** ceil(log10(max(self.gap, 1e-15)))
+        return (
+            f"No other predictors or task graph can lower the training objective by more than {bound:.0e} of its value."
         )
 
 

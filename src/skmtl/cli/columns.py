@@ -1,0 +1,89 @@
+"""What the columns of a table are for: numbers, categories, targets, or nothing."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+MOST_CATEGORIES = 20
+
+
+@dataclass(frozen=True)
+class Features:
+    """The columns to learn from, by kind, and why others are left out."""
+
+    numbers: list[str]
+    categories: list[str]
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        return [*self.numbers, *self.categories]
+
+    def clean(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The columns as floats and as text, NaN where a value is missing."""
+        columns: dict[str, Any] = {name: _floats(name, frame[name]) for name in self.numbers}
+        columns |= {name: _texts(frame[name]) for name in self.categories}
+        return pd.DataFrame(columns, index=frame.index)
+
+    def describe(self) -> str:
+        """What is done with the columns before a model sees them, as sentences."""
+        done = []
+        if self.numbers:
+            done.append(f"{_count(self.numbers, 'number')}: gaps filled with the median, then standardised.")
+        if self.categories:
+            done.append(f"{_count(self.categories, 'category', 'categories')}: gaps filled, then one column per value.")
+        done += [f"Left out: {name!r}, {reason}." for name, reason in self.left_out.items()]
+        return " ".join(done)
+
+
+def sort_features(frame: pd.DataFrame, names: Iterable[str]) -> Features:
+    """Decide by its values what each column is."""
+    numbers, categories, left_out = [], [], {}
+    for name in names:
+        column = frame[name]
+        distinct = column.dropna().unique()
+        if len(distinct) == 0:
+            left_out[name] = "which has no values"
+        elif holds_numbers(column):
+            numbers.append(name)
+        elif pd.api.types.is_datetime64_any_dtype(column.dtype):
+            left_out[name] = "which holds dates; turn them into numbers to use them"
+        elif len(distinct) > MOST_CATEGORIES:
+            left_out[name] = f"text with {len(distinct)} different values, more than {MOST_CATEGORIES}"
+        else:
+            categories.append(name)
+    return Features(numbers, categories, left_out)
+
+
+def holds_numbers(column: pd.Series) -> bool:
+    """Whether all values are numbers or truth values."""
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return not pd.api.types.is_complex_dtype(column.dtype)
+    return bool(column.dropna().map(lambda value: isinstance(value, bool | int | float | np.number)).all())
+
+
+def first_text(column: pd.Series) -> Any:
+    """A value that keeps a column from being numbers."""
+    values = column.dropna()
+    odd = values[pd.to_numeric(values, errors="coerce").isna()]
+    return (odd if len(odd) else values).iloc[0]
+
+
+def _floats(name: str, column: pd.Series) -> np.ndarray:
+    if not holds_numbers(column):
+        text = first_text(column)
+        raise ValueError(f"column {name!r} held numbers when the model was fitted, and now {text!r}; correct it.")
+    values = column.astype("Float64").to_numpy(dtype=float, na_value=np.nan)
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def _texts(column: pd.Series) -> pd.Series:
+    missing = column.isna()
+    return column.astype(object).where(missing, column.astype(str)).astype(object).where(~missing, np.nan)
+
+
+def _count(names: list[str], one: str, many: str | None = None) -> str:
+    return f"{len(names)} {one if len(names) == 1 else many or one + 's'}"

@@ -1,0 +1,127 @@
+"""Options that several commands share, and how what a person types is read."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from skmtl.cli.problem import Columns
+from skmtl.penalties import PENALTIES
+
+TABLE, METHOD = "The table", "The method"
+
+Table = Annotated[Path, typer.Argument(metavar="TABLE", help="A CSV file with a header, or a Parquet file.")]
+Targets = Annotated[
+    str, typer.Option(metavar="A,B,C", help="The columns to predict, separated by commas.", rich_help_panel=TABLE)
+]
+FeatureNames = Annotated[
+    str,
+    typer.Option(
+        "--features",
+        metavar="A,B,C",
+        help="The columns to predict from.  [default: all others]",
+        rich_help_panel=TABLE,
+    ),
+]
+Ignore = Annotated[str, typer.Option(metavar="A,B,C", help="Columns to leave alone.", rich_help_panel=TABLE)]
+TaskColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="For tables with one label per row: the column that says which task the row is of.",
+        rich_help_panel=TABLE,
+    ),
+]
+Classification = Annotated[
+    bool | None,
+    typer.Option(
+        "--classification/--regression",
+        help="Whether targets are classes or numbers.  [default: text, true/false and 0/1 are classes]",
+        rich_help_panel=TABLE,
+        show_default=False,
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(metavar="MARK", help="What separates columns, for example ';'.", rich_help_panel=TABLE),
+]
+KernelName = Annotated[
+    str | None,
+    typer.Option(
+        "--kernel", metavar="NAME", help="linear, rbf, ...  [default: the better of the two]", rich_help_panel=METHOD
+    ),
+]
+Penalty = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help=f"One of {', '.join(PENALTIES)}.  [default: sparse]", rich_help_panel=METHOD),
+]
+Settings = Annotated[
+    list[str],
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="A parameter of the penalty, such as mu=0.9.", rich_help_panel=METHOD
+    ),
+]
+Alpha = Annotated[
+    float | None,
+    typer.Option(
+        help="Strength of the regularisation. With --penalty and --alpha nothing is searched for.",
+        rich_help_panel=METHOD,
+    ),
+]
+Gamma = Annotated[float | None, typer.Option(help="Width of the kernel.", rich_help_panel=METHOD)]
+Common = Annotated[
+    float | None, typer.Option(help="Weight of a component common to all tasks.", rich_help_panel=METHOD)
+]
+LossName = Annotated[
+    str,
+    typer.Option("--loss", metavar="NAME", help="square, huber, logistic, hinge, ...", rich_help_panel=METHOD),
+]
+Rule = Annotated[
+    str,
+    typer.Option(
+        metavar="best|1se",
+        help="Take the best score, or the sparsest graph within one standard error of it.",
+        rich_help_panel=METHOD,
+    ),
+]
+
+
+def names_in(text: str) -> list[str]:
+    """Names separated by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def make_columns(
+    targets: str,
+    features: str,
+    ignore: str,
+    task_column: str | None,
+    classification: bool | None,
+    delimiter: str | None,
+) -> Columns:
+    """What was said about the columns."""
+    if not names_in(targets):
+        raise ValueError("--targets names no column; name those to predict, separated by commas.")
+    if delimiter is not None:
+        delimiter = delimiter.replace("\\t", "\t")
+    return Columns(names_in(targets), names_in(features), names_in(ignore), task_column, classification, delimiter)
+
+
+def make_settings(pairs: list[str]) -> dict[str, Any]:
+    """Parameters of a penalty from ``key=value``."""
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            raise ValueError(f"--set {pair!r} is not of the form key=value; write for example --set mu=0.9.")
+        settings[key.strip()] = _value(value.strip())
+    return settings
+
+
+def _value(text: str) -> int | float | str:
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,127 @@
+"""Tables in and out: CSV and Parquet, with one sentence for everything that can be wrong with a file."""
+
+import warnings
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from skmtl._files import written_whole
+
+PARQUET = (".parquet", ".pq")
+OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+
+
+def read_table(path: Path, *, delimiter: str | None = None, text: Collection[str] = ()) -> pd.DataFrame:
+    """A table from a file; columns named in ``text`` are read as text whatever they look like."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a CSV or Parquet file in it.")
+    if not path.exists():
+        raise ValueError(f"{path} does not exist{_did_you_mean(path.name, _names_beside(path))}.")
+    try:
+        frame = _read_parquet(path) if is_parquet(path) else _read_csv(path, delimiter, text)
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read ({error.strerror or error}); check the rights of the file.") from error
+    _check_names(path, list(frame.columns))
+    if len(frame) == 0:
+        raise ValueError(f"{path} has a header but no rows; add data below the header.")
+    return frame
+
+
+def write_table(frame: pd.DataFrame, path: Path) -> None:
+    """Write a table whole or not at all; numbers in CSV with all the digits they need to come back."""
+    with written_whole(path) as stream:
+        if is_parquet(path):
+            frame.rename(columns=str).to_parquet(stream, index=False)
+        else:
+            stream.write(frame.to_csv(index=False).encode())
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file is Parquet by its name."""
+    return path.suffix.lower() in PARQUET
+
+
+def check_columns(path: Path, frame: pd.DataFrame, names: Iterable[str]) -> None:
+    """All names must be columns of the table."""
+    for name in names:
+        if name not in frame.columns:
+            listed = ", ".join(frame.columns[:8]) + (", ..." if len(frame.columns) > 8 else "")
+            hint = _did_you_mean(name, list(frame.columns))
+            raise ValueError(f"{path} has no column {name!r}{hint}; its columns are {listed}.")
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    try:
+        frame = pd.read_parquet(path)
+    except ValueError as error:
+        raise ValueError(f"{path} is not a Parquet file, or it is damaged ({_first_line(error)}).") from error
+    return frame.rename(columns=str)
+
+
+def _read_csv(path: Path, delimiter: str | None, text: Collection[str]) -> pd.DataFrame:
+    delimiter = delimiter or ("\t" if path.suffix.lower() == ".tsv" else ",")
+    options: Any = {"sep": delimiter, "encoding": "utf-8-sig", "skipinitialspace": True, "index_col": False}
+    try:
+        header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **options).iloc[0].tolist()
+        _check_header(path, header)
+        with warnings.catch_warnings():
+            # Rows longer than the header would lose their end.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            kinds: Any = {name: str for name in text if name in header}
+            return pd.read_csv(path, dtype=kinds, low_memory=False, **options)
+    except pd.errors.EmptyDataError as error:
+        raise ValueError(f"{path} is empty; it needs a header and rows below it.") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} is not in UTF-8 (byte {error.object[error.start]:#x}); save it again with that encoding, for "
+            "example: iconv -f latin1 -t utf-8."
+        ) from error
+    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+        raise ValueError(
+            f"{path} has rows that do not fit its header ({_first_line(error)}); check quotes and the delimiter, which "
+            "--delimiter can change."
+        ) from error
+
+
+def _check_header(path: Path, header: list[str]) -> None:
+    """The first row must look like names, separated by the delimiter, all different."""
+    used = [f"{word} (--delimiter {mark!r})" for mark, word in OTHER_DELIMITERS.items() if mark in header[0]]
+    if len(header) == 1 and used:
+        raise ValueError(f"{path} seems to be separated by {used[0]}, not by commas; pass that option.")
+    if all(_is_number(name) for name in header if name) and any(header):
+        raise ValueError(f"{path} has no header: its first row holds numbers only; add a row with the column names.")
+    # Here, for pandas would rename the second one.
+    _check_names(path, [name for name in header if name])
+
+
+def _check_names(path: Path, names: list[str]) -> None:
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"{path} has two columns called {repeated[0]!r}; give every column its own name.")
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _names_beside(path: Path) -> list[str]:
+    try:
+        return [other.name for other in path.parent.iterdir()]
+    except OSError:
+        return []
+
+
+def _did_you_mean(name: str, known: list[str]) -> str:
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0].rstrip(".")

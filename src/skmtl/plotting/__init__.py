@@ -1,0 +1,9 @@
+"""Pictures with matplotlib, as Display objects in the manner of scikit-learn's."""
+
+from skmtl.plotting.arrangement import Arrangement, arrange
+from skmtl.plotting.comparison import ComparisonDisplay
+from skmtl.plotting.graph import GraphDisplay
+from skmtl.plotting.matrix import MatrixDisplay
+from skmtl.plotting.path import PathDisplay
+
+__all__ = ["Arrangement", "ComparisonDisplay", "GraphDisplay", "MatrixDisplay", "PathDisplay", "arrange"]

@@ -1,0 +1,93 @@
+"""The task graph."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from skmtl._notebook import OPPOSITE, SAME
+from skmtl.plotting.arrangement import ALONE, Arrangement, arrange
+from skmtl.plotting.canvas import group_color, prepare_axes, short_names
+
+
+class GraphDisplay:
+    """The relations between tasks as a graph: width is strength, colour is sign, and tasks are coloured by group.
+
+    Parameters
+    ----------
+    structure : array-like of shape (n_tasks, n_tasks)
+        Two tasks are joined where it is not zero.
+    task_names : array-like of shape (n_tasks,)
+    arrangement : Arrangement, optional
+        Groups and places of the tasks; by default those that :func:`arrange` finds.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressor
+    >>> from skmtl.plotting import GraphDisplay
+    >>> est = MultiTaskRegressor(alpha=0.1).fit(*load_linnerud(return_X_y=True, as_frame=True))
+    >>> display = GraphDisplay.from_estimator(est)
+    >>> len(display.ax_.texts)
+    3
+    """
+
+    def __init__(self, structure: ArrayLike, task_names: ArrayLike, *, arrangement: Arrangement | None = None) -> None:
+        self.structure = np.asarray(structure, dtype=float)
+        self.task_names = np.asarray(task_names)
+        self.arrangement = arrange(self.structure) if arrangement is None else arrangement
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+        """Draw the graph that a fitted estimator has learned."""
+        check_is_fitted(estimator)
+        return cls(estimator.structure_, estimator.task_names_).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on the axes given, or on new ones."""
+        self.figure_, self.ax_ = prepare_axes(ax, figsize=(8.0, 6.0))
+        places = self._places()
+        self._draw_edges(places)
+        colors = [group_color(group) for group in self.arrangement.groups]
+        self.ax_.scatter(*places.T, s=90, c=colors, edgecolors="white", linewidths=1.2, zorder=3)
+        for name, place in zip(short_names(self.task_names), places, strict=True):
+            self.ax_.annotate(
+                name, place, (0, -8), textcoords="offset points", ha="center", va="top", fontsize=8, zorder=4
+            )
+        self.ax_.margins(0.12)
+        self.ax_.set_axis_off()
+        return self
+
+    def _draw_edges(self, places: Any) -> None:
+        a, b = np.nonzero(np.triu(self.structure, 1))
+        weights = self.structure[a, b]
+        strengths = np.abs(weights) / np.abs(weights).max(initial=1e-300)
+        for k in np.argsort(strengths):
+            color = SAME if weights[k] > 0.0 else OPPOSITE
+            self.ax_.plot(
+                *places[[a[k], b[k]]].T,
+                color=color,
+                linewidth=0.6 + 5.0 * strengths[k],
+                alpha=0.35 + 0.6 * strengths[k],
+                solid_capstyle="round",
+                zorder=1,
+            )
+        for color, label in ((SAME, "move together"), (OPPOSITE, "move in opposite directions")):
+            if color in {SAME if weight > 0.0 else OPPOSITE for weight in weights}:
+                self.ax_.plot([], [], color=color, linewidth=4, label=label)
+        if len(weights):
+            self.ax_.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
+
+    def _places(self) -> Any:
+        """Places of all tasks; those without relations stand in rows beneath the graph."""
+        places = self.arrangement.places.copy()
+        alone = self.arrangement.order[self.arrangement.groups[self.arrangement.order] == ALONE]
+        per_row = 8
+        for k, task in enumerate(alone):
+            places[task] = ((k % per_row + 0.5) / min(per_row, len(alone)), -0.25 - 0.15 * (k // per_row))
+        return places

@@ -1,0 +1,109 @@
+"""The report as one HTML page that needs nothing but a browser: no network, no other file."""
+
+import base64
+import hashlib
+import json
+from importlib.resources import files
+from typing import Any
+
+from skmtl._validation import import_extra
+from skmtl.report.numbers import FILTERS
+
+DIGITS = 5
+MOST_ROWS, WIDEST_TABLE = 300, 30
+# What ends a script element, starts a comment in it, or ends a line of JavaScript.
+ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+
+
+def render(summary: dict[str, Any]) -> str:
+    """A page of HTML that shows a summary.
+
+    Parameters
+    ----------
+    summary : dict
+        What :func:`summarise` returns.
+
+    Returns
+    -------
+    str
+        A whole document. It loads nothing, and nothing in the names of tasks is taken for markup.
+    """
+    jinja2 = import_extra("jinja2")
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters.update(FILTERS)
+    # Ours, not a user's: the page allows this script and this style and no other, by their hashes.
+    script, style = (_asset(f"page.{kind}") for kind in ("js", "css"))
+    markup = import_extra("markupsafe").Markup
+    return environment.from_string(_asset("page.html")).render(
+        summary=summary,
+        frequencies={(row["a"], row["b"]): row["frequency"] for row in summary["stability"] or []},
+        alone=[i for i in summary["order"] if summary["tasks"][i]["group"] < 0],
+        most_rows=MOST_ROWS,
+        widest_table=WIDEST_TABLE,
+        forests=[_forest(method) for method in (summary["comparison"] or {"methods": []})["methods"]],
+        script=markup(script),
+        style=markup(style),
+        script_hash=_hash(script),
+        style_hash=_hash(style),
+        data=markup(embed(_page_data(summary))),
+    )
+
+
+def embed(data: Any) -> str:
+    """JSON that can stand inside a script element."""
+    return json.dumps(data, allow_nan=False, separators=(",", ":")).translate(ESCAPES)
+
+
+def _asset(name: str) -> str:
+    return files("skmtl.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _page_data(summary: dict[str, Any]) -> dict[str, Any]:
+    """What the script of the page draws from."""
+    return {
+        "names": [task["name"] for task in summary["tasks"]],
+        "groups": [task["group"] for task in summary["tasks"]],
+        "places": [_short(task["place"]) for task in summary["tasks"]],
+        "order": summary["order"],
+        "structure": _lower_half(summary["structure"]),
+        "correlation": _lower_half(summary["correlation"]),
+        "frequencies": [[row["a"], row["b"], _short(row["frequency"])] for row in summary["stability"] or []],
+        "mu": summary["mu"],
+        "path": _short(summary["path"]),
+        "history": _short(summary["certificate"]["history"]),
+    }
+
+
+def _lower_half(matrix: list[list[float]]) -> list[float]:
+    """A symmetric matrix without its upper half, row by row."""
+    return [_short(value) for i, row in enumerate(matrix) for value in row[: i + 1]]
+
+
+def _short(value: Any) -> Any:
+    """The same with numbers of few digits."""
+    if isinstance(value, dict):
+        return {name: _short(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_short(item) for item in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+
+
+def _forest(method: dict[str, Any]) -> dict[str, Any]:
+    """Rows of a method, the largest difference first, with the places of their intervals from 0 to 100."""
+    rows = sorted(method["tasks"], key=lambda row: -(row["difference"] if row["difference"] is not None else -1e300))
+    ends = [row[end] for row in rows for end in ("low", "difference", "high") if row[end] is not None]
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    low, high = (low, high) if low < high else (-1.0, 1.0)
+
+    def place(value: float | None, missing: float) -> float:
+        return missing if value is None else round(4.0 + 92.0 * (value - low) / (high - low), 2)
+
+    bars = [
+        {"low": place(row["low"], 0.0), "high": place(row["high"], 100.0), "at": place(row["difference"], -10.0)}
+        for row in rows
+    ]
+    return {"rows": list(zip(rows, bars, strict=True)), "zero": place(0.0, 0.0)}

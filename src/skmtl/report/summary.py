@@ -1,0 +1,118 @@
+"""What a fitted estimator has learned, as a dictionary of plain types."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from skmtl import __version__
+from skmtl.model_selection import StructurePath
+from skmtl.plotting.arrangement import arrange
+from skmtl.report.plain import plain, plain_text
+from skmtl.report.results import TaskIndex, summarise_comparison, summarise_path, summarise_stability
+from skmtl.report.words import describe_parameters, describe_proof, describe_relations, describe_sharing
+
+
+def summarise(
+    estimator: Any,
+    *,
+    comparison: pd.DataFrame | None = None,
+    stability: pd.DataFrame | None = None,
+    path: StructurePath | None = None,
+    about: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """What a fitted estimator has learned, as a dictionary of plain types that :func:`render` turns into a page.
+
+    Parameters
+    ----------
+    estimator : MultiTaskRegressor or MultiTaskClassifier
+        Fitted; or one of the two with CV at the end.
+    comparison, stability, path : optional
+        What ``compare_methods``, ``edge_stability`` and ``structure_path`` return.
+    about : dict, optional
+        Facts for the head of the page, all optional: ``title``, ``rows``, ``features``, ``tasks``,
+        ``labels observed``, ``preprocessing``, ``command``.
+
+    Returns
+    -------
+    dict
+        Lists, dictionaries, text, numbers, booleans and None only, so that JSON can hold it. Tasks are numbered
+        as in ``tasks``. A sentence is a list of text and of numbers, which stand for the names of tasks.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressor
+    >>> from skmtl.report import summarise
+    >>> est = MultiTaskRegressor(alpha=0.1).fit(*load_linnerud(return_X_y=True, as_frame=True))
+    >>> [task["name"] for task in summarise(est)["tasks"]]
+    ['Weight', 'Waist', 'Pulse']
+    """
+    check_is_fitted(estimator)
+    chosen = estimator.to_estimator() if hasattr(estimator, "to_estimator") else estimator
+    index = TaskIndex(estimator.task_names_.tolist())
+    arrangement = arrange(estimator.structure_)
+    summary: dict[str, Any] = {
+        "skmtl": __version__,
+        "kind": "classification" if is_classifier(estimator) else "regression",
+        "about": {plain_text(name): plain(value) for name, value in (about or {}).items()},
+        "tasks": _tasks(index.names, estimator.structure_, arrangement),
+        "order": arrangement.order.tolist(),
+        "n_groups": arrangement.n_groups,
+        "structure": plain(estimator.structure_),
+        "correlation": plain(estimator.correlation_),
+        "relations": _relations(estimator),
+        "penalty": plain_text(estimator._penalty.name),
+        "mu": plain(estimator._penalty.get_params().get("mu")),
+        "parameters": describe_parameters(chosen, estimator),
+        "selection": _selection(estimator),
+        "certificate": _certificate(estimator.solution_),
+        "comparison": None if comparison is None else summarise_comparison(comparison, index, estimator._penalty.name),
+        "stability": None if stability is None else summarise_stability(stability, index),
+        "path": None if path is None else summarise_path(path, index),
+    }
+    summary["findings"] = [describe_relations(summary), describe_sharing(summary), describe_proof(summary)]
+    return summary
+
+
+def _tasks(names: list[str], structure: Any, arrangement: Any) -> list[dict[str, Any]]:
+    """Name, group, place and number of relations of every task."""
+    degrees = np.count_nonzero(structure, axis=1) - (np.diag(structure) != 0.0)
+    return [
+        {"name": name, "group": int(group), "place": plain(place) if group >= 0 else None, "relations": int(degree)}
+        for name, group, place, degree in zip(names, arrangement.groups, arrangement.places, degrees, strict=True)
+    ]
+
+
+def _relations(estimator: Any) -> list[dict[str, Any]]:
+    """The related pairs, the strongest first."""
+    A, correlation = estimator.structure_, estimator.correlation_
+    a, b = np.nonzero(np.triu(A, 1))
+    order = np.argsort(-np.abs(A[a, b]), kind="stable")
+    return [
+        {"a": int(i), "b": int(j), "weight": float(A[i, j]), "correlation": float(correlation[i, j])}
+        for i, j in zip(a[order], b[order], strict=True)
+    ]
+
+
+def _selection(estimator: Any) -> dict[str, Any] | None:
+    """What a search found, of an estimator that chose its parameters."""
+    if not hasattr(estimator, "verdict_"):
+        return None
+    return {
+        "verdict": plain_text(estimator.verdict_),
+        "score": plain(estimator.best_score_),
+        "candidates": len(estimator.cv_results_["params"]),
+    }
+
+
+def _certificate(solution: Any) -> dict[str, Any]:
+    names = ("objective", "lower_bound", "gap", "converged", "n_iter", "status")
+    return {
+        **{name: plain(getattr(solution, name)) for name in names},
+        "words": solution.certificate,
+        "history": plain(solution.history["gap"]),
+    }

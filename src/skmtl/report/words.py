@@ -1,0 +1,127 @@
+"""Sentences about what was learned. A sentence is a list of text and of task numbers, which stand for names."""
+
+from typing import Any
+
+from skmtl.report.numbers import write
+from skmtl.report.plain import plain, plain_text
+
+Sentence = list[str | int]
+
+MEANINGS = {
+    "penalty": "what relations between tasks cost, and so which are learned",
+    "alpha": "strength of the regularisation: the larger, the smoother the predictors",
+    "eps": "keeps the structure away from singular matrices; large values lead to independent tasks",
+    "common": "weight of a component that all tasks share; 0 is none",
+    "loss": "how errors on the training rows are counted",
+    "kernel": "how alike two rows are, and so which functions can be learned",
+    "gamma": "inverse width of the kernel: the larger, the more local the predictors",
+    "degree": "degree of the kernel's polynomials",
+    "fit_intercept": "whether each task has a constant of its own, never penalised",
+    "scale_targets": "whether tasks are brought to unit variance for the fit",
+    "balance_tasks": "whether every task counts the same however many labels it has",
+    "tol": "relative gap to the global optimum at which the solver stops",
+}
+ONLY_FOR = {"gamma": ("rbf", "laplacian", "poly", "polynomial", "chi2"), "degree": ("poly", "polynomial")}
+
+
+def describe_relations(summary: dict[str, Any]) -> Sentence:
+    """Which tasks are related."""
+    n_tasks, relations = len(summary["tasks"]), summary["relations"]
+    n_pairs = n_tasks * (n_tasks - 1) // 2
+    if not n_pairs:
+        return ["There is one task, so there is nothing to relate."]
+    if not relations:
+        return [f"None of the {n_pairs} pairs of tasks {_why_none(summary)}."]
+    many = "All" if len(relations) == n_pairs > 1 else f"{len(relations)} of"
+    strongest = relations[0]
+    together = "move together" if strongest["weight"] > 0 else "move in opposite directions"
+    return [
+        f"{many} {_count(n_pairs, 'pair')} of tasks {'are' if len(relations) != 1 else 'is'} related"
+        f"{_groups(summary)}; the strongest relation is between ",
+        strongest["a"],
+        " and ",
+        strongest["b"],
+        f", which {together} (correlation {write(strongest['correlation'], form='.2f')}).",
+    ]
+
+
+def _why_none(summary: dict[str, Any]) -> str:
+    if summary["penalty"] == "independent":
+        return "is related, for this model keeps its tasks independent"
+    if summary["mu"] is None:
+        return "is related"
+    return f"is related: no correlation of two predictors exceeds the threshold {threshold(summary['mu'])}"
+
+
+def _groups(summary: dict[str, Any]) -> str:
+    alone = sum(task["group"] < 0 for task in summary["tasks"])
+    text = f", in {_count(summary['n_groups'], 'group')}" if summary["n_groups"] > 1 else ""
+    return text + (f", and {_count(alone, 'task')} {'stand' if alone > 1 else 'stands'} alone" if alone else "")
+
+
+def describe_sharing(summary: dict[str, Any]) -> Sentence:
+    """Whether sharing helps."""
+    if summary["comparison"] is not None and summary["comparison"]["methods"]:
+        return [_compared(summary["comparison"]["methods"][summary["comparison"]["shown"]])]
+    if summary["selection"] is not None:
+        return [f"In cross-validation: {summary['selection']['verdict']}"]
+    return ["Whether sharing helps these tasks has not been measured; compare_methods tells."]
+
+
+def _compared(method: dict[str, Any]) -> str:
+    verdicts = [row["verdict"] for row in method["tasks"]]
+    helps, hurts, rest = (verdicts.count(verdict) for verdict in ("helps", "hurts", "no evidence"))
+    text = f"Measured against independent tasks on held-out rows, {method['method']} "
+    if rest == len(verdicts):
+        text += f"shows no evidence of a difference on any single one of {_count(rest, 'task')}"
+    else:
+        text += f"helps {helps} of {_count(len(verdicts), 'task')} and hurts {hurts}"
+        text += f"; for the other {rest} there is no evidence" if rest else ""
+    overall = method["overall"]
+    if overall is None or overall["difference"] is None:
+        return text + "."
+    change = write(overall["difference"], form="+.3f")
+    return f"{text}; over all tasks the score changes by {change} ({overall['verdict']})."
+
+
+def describe_proof(summary: dict[str, Any]) -> Sentence:
+    """How far from the global optimum the fit can be."""
+    certificate = summary["certificate"]
+    unfinished = "" if certificate["converged"] else " The solver stopped before it reached its tolerance."
+    return [certificate["words"] + unfinished]
+
+
+def describe_parameters(chosen: Any, estimator: Any) -> list[dict[str, Any]]:
+    """The hyper-parameters of an estimator without search, each with its meaning; ``estimator`` is the fitted one."""
+    penalty = estimator._penalty
+    params = chosen.get_params(deep=False)
+    given = {**params, "penalty": penalty.name, "eps": estimator.eps_}
+    own = [_parameter(name, value, _own_meaning(name, value)) for name, value in penalty.get_params().items()]
+    rows = [_parameter(name, given[name], meaning) for name, meaning in MEANINGS.items() if name in given]
+    kernel = params["kernel"]
+    rows = [row for row in rows if row["name"] not in ONLY_FOR or kernel in ONLY_FOR[row["name"]]]
+    return [*rows[:1], *(row for row in own if row["meaning"]), *rows[1:]]
+
+
+def _parameter(name: str, value: Any, meaning: str) -> dict[str, Any]:
+    simple = value is None or isinstance(value, bool | int | float | str)
+    return {"name": name, "value": plain(value) if simple else plain_text(value), "meaning": meaning}
+
+
+def _own_meaning(name: str, value: Any) -> str:
+    """The meaning of a penalty's own parameter; empty for those that only steer a solver."""
+    if name == "mu":
+        return (
+            "a threshold on correlation: two tasks get an edge when their correlation exceeds "
+            f"{threshold(value)} in size; a pair that is explained by the tasks between them can stay apart"
+        )
+    return "" if name in ("solver", "max_iter", "matrix") else "a parameter of the penalty"
+
+
+def threshold(mu: float) -> str:
+    """The correlation beyond which tasks are joined."""
+    return f"1 \N{MINUS SIGN} mu = {1.0 - mu:.3g}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

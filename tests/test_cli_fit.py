@@ -1,0 +1,290 @@
+"""From a table to a model, predictions, a report and a graph, as a person does it."""
+
+import io
+import json
+import re
+
+import networkx
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import Pipeline
+
+from skmtl import MultiTaskClassifier, MultiTaskRegressor, load_model
+from skmtl.cli import console, selection
+
+pytest.importorskip("typer")
+
+FILES = ["model.skops", "relations.csv", "report.html", "scores.csv", "summary.json"]
+TARGETS = ["first", "second", "third"]
+
+
+@pytest.fixture(autouse=True)
+def in_a_new_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Few candidates: a search of a moment."""
+    monkeypatch.setattr(selection, "ALPHAS", np.array([1e-1, 1e-3]))
+    monkeypatch.setattr(selection, "MUS", (0.7, 0.9))
+
+
+@pytest.fixture
+def table(rng):
+    """Three related targets, numbers and categories, with gaps everywhere."""
+    n = 60
+    X = rng.normal(size=(n, 4))
+    hidden = X @ rng.normal(size=(4, 2))
+    Y = hidden @ rng.normal(size=(2, 3)) + 0.3 * rng.normal(size=(n, 3))
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(colour=rng.choice(["red", "blue", "1"], n))
+    frame[TARGETS] = Y
+    frame.loc[::9, "a"] = np.nan
+    frame.loc[::11, "colour"] = None
+    frame.loc[::7, "second"] = np.nan
+    return frame
+
+
+def predicted(run, frame, name="new.csv", *options):
+    frame.to_csv(name, index=False)
+    code, out, err = run("predict", "run/model.skops", name, "--out", "p.csv", *options)
+    assert (code, err) == (0, ""), out
+    return pd.read_csv("p.csv")
+
+
+def fit(run, frame, *options):
+    frame.to_csv("table.csv", index=False)
+    code, out, err = run("fit", "table.csv", "--out", "run", *options)
+    assert (code, err) == (0, ""), out
+    return out
+
+
+def test_a_run_leaves_everything_and_says_what_was_done(run, small, table, tmp_path):
+    out = fit(run, table, "--targets", ",".join(TARGETS))
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == FILES
+    assert "\x1b" not in out
+    for words in ("4 numbers: gaps filled", "1 category", "labels are missing and stay unobserved", "kernel is used"):
+        assert words in out
+    assert out.split()[-1] == "run/report.html"
+
+    scores = pd.read_csv("run/scores.csv")
+    assert scores["task"].tolist() == [*TARGETS, "(all tasks)"]
+    assert {"score", "independent", "difference", "low", "high", "verdict"} <= set(scores)
+    np.testing.assert_allclose(scores["score"] - scores["independent"], scores["difference"], atol=1e-12)
+
+    model = load_model("run/model.skops")
+    assert isinstance(model, Pipeline)
+    assert type(model[-1]) is MultiTaskRegressor
+    pd.testing.assert_frame_equal(pd.read_csv("run/relations.csv"), model[-1].relations(), check_dtype=False)
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert [task["name"] for task in summary["tasks"]] == TARGETS
+
+
+def test_predictions_are_those_of_the_model(run, small, table):
+    fit(run, table, "--targets", ",".join(TARGETS))
+    new = table.drop(columns=TARGETS).iloc[::-1]
+    new["colour"] = new["colour"].where(new["colour"] != "blue", "never seen")
+    model = load_model("run/model.skops")
+    expected = model.predict(new.assign(colour=new["colour"].astype(object)))
+    values = predicted(run, new)
+    assert list(values) == TARGETS
+    np.testing.assert_allclose(values.to_numpy(), expected, rtol=0, atol=1e-12)
+    # A column of categories that all look like numbers in the new table.
+    ones = table.assign(colour="1").drop(columns=TARGETS)
+    np.testing.assert_allclose(
+        predicted(run, ones).to_numpy(), model.predict(ones.astype({"colour": object})), atol=1e-12
+    )
+
+
+def test_parquet_in_and_out(run, small, table):
+    fit(run, table, "--targets", ",".join(TARGETS))
+    expected = predicted(run, table)
+    table.to_parquet("table.parquet")
+    assert run("fit", "table.parquet", "--targets", ",".join(TARGETS), "--out", "run")[0] == 0
+    assert run("predict", "run/model.skops", "table.parquet", "--out", "p.parquet")[0] == 0
+    pd.testing.assert_frame_equal(pd.read_parquet("p.parquet"), expected, rtol=1e-12)
+
+
+def test_given_parameters_are_those_of_the_model(run, table):
+    given = ("--penalty", "sparse", "--set", "mu=0.8", "--alpha", "0.02", "--kernel", "rbf", "--gamma", "0.1")
+    out = fit(run, table, "--targets", ",".join(TARGETS), "--features", "a,b", *given, "--common", "2")
+    assert "Parameters are as given" in out
+    model = load_model("run/model.skops")
+    found = {name: model[-1].get_params()[name] for name in ("alpha", "kernel", "gamma", "common", "penalty__mu")}
+    assert found == {"alpha": 0.02, "kernel": "rbf", "gamma": 0.1, "common": 2.0, "penalty__mu": 0.8}
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+
+
+def test_the_search_keeps_to_what_is_given(run, small, table):
+    fit(run, table, "--targets", ",".join(TARGETS), "--ignore", "a,colour", "--alpha", "0.5", "--set", "mu=0.6")
+    model = load_model("run/model.skops")
+    assert model[-1].alpha == 0.5
+    assert model[-1].get_params().get("penalty__mu", 0.6) == 0.6
+    assert model.feature_names_in_.tolist() == ["b", "c", "d"]
+
+
+def test_another_penalty_has_no_path_but_a_report(run, small, table, tmp_path):
+    fit(run, table, "--targets", ",".join(TARGETS), "--penalty", "trace")
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == FILES
+
+
+@pytest.mark.parametrize(("curved", "kernel"), [(False, "linear"), (True, "rbf")])
+def test_the_kernel_suits_the_data(run, rng, curved, kernel):
+    X = rng.uniform(-2, 2, size=(120, 2))
+    base = np.column_stack([np.cos(2 * X[:, 0]), np.sin(2 * X[:, 1])]) if curved else X
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(u=base[:, 0] + base[:, 1], v=base[:, 0] - base[:, 1])
+    frame[["u", "v"]] += 0.05 * rng.normal(size=(120, 2))
+    out = fit(run, frame, "--targets", "u,v")
+    assert f"The {kernel} kernel is used" in out
+    assert load_model("run/model.skops")[-1].kernel == kernel
+
+
+def test_one_target_is_a_problem_too(run, small, table):
+    fit(run, table, "--targets", "first")
+    assert list(predicted(run, table)) == ["first"]
+
+
+def test_long_tables(run, small, rng):
+    n = 90
+    X = rng.normal(size=(n, 2))
+    school = rng.choice(["x", "y", "z"], n)
+    marks = X[:, 0] + (school == "x") * X[:, 1] + 0.1 * rng.normal(size=n)
+    frame = pd.DataFrame({"p": X[:, 0], "q": X[:, 1], "school": school, "mark": marks})
+    frame.loc[5, "mark"] = np.nan
+    out = fit(run, frame, "--targets", "mark", "--task-column", "school")
+    assert "1 rows without a label are left out" in out
+    model = load_model("run/model.skops")
+    assert model[-1].task_names_.tolist() == ["x", "y", "z"]
+    wide = predicted(run, frame)
+    assert list(wide) == ["x", "y", "z"]
+    own = predicted(run, frame, "new.csv", "--task-column", "school")
+    assert own["school"].tolist() == school.tolist()
+    picked = wide.to_numpy()[np.arange(n), pd.Categorical(school).codes]
+    np.testing.assert_allclose(own["prediction"], picked, atol=1e-12)
+    frame.assign(school="w").to_csv("new.csv", index=False)
+    code, _, err = run("predict", "run/model.skops", "new.csv", "--out", "q.csv", "--task-column", "school")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "task 'w' was not there" in err
+
+
+def test_classes_are_recognised_and_predicted_by_name(run, small, table):
+    kind = pd.cut(table["first"], 3, labels=["low", "middle", "high"]).astype(object)
+    kind[4] = None
+    frame = table.drop(columns=TARGETS).assign(kind=kind)
+    out = fit(run, frame, "--targets", "kind")
+    assert "Classification: 'kind' has 3 classes." in out
+    assert type(load_model("run/model.skops")[-1]) is MultiTaskClassifier
+    values = predicted(run, frame)["prediction"]
+    assert set(values) <= {"low", "middle", "high"}
+    assert (values == kind).mean() > 0.7
+
+
+@pytest.mark.parametrize("words", [(0, 1), (False, True)])
+def test_labels_of_several_columns(run, small, table, words):
+    labels = table[TARGETS].notna() & (table[TARGETS] > 0)
+    frame = table.drop(columns=TARGETS).join(labels.replace({False: words[0], True: words[1]}).astype(object))
+    frame.loc[3, "second"] = None
+    out = fit(run, frame, "--targets", ",".join(TARGETS))
+    assert "Classification: every target is 0 or 1." in out
+    values = predicted(run, frame)
+    assert list(values) == TARGETS
+    assert set(values.to_numpy().ravel()) == {0, 1}
+    assert (values == labels.astype(int)).to_numpy().mean() > 0.8
+    out = fit(run, frame, "--targets", ",".join(TARGETS), "--regression")
+    assert "Regression" in out
+
+
+def test_whole_numbers_are_classes_only_when_said(run, small, table):
+    frame = table.drop(columns=TARGETS).assign(stars=pd.cut(table["first"], 4, labels=False))
+    assert "Regression" in fit(run, frame, "--targets", "stars")
+    assert "4 classes" in fit(run, frame, "--targets", "stars", "--classification")
+    assert set(predicted(run, frame)["prediction"]) <= {0, 1, 2, 3}
+
+
+def test_the_report_can_be_rendered_again(run, small, table, tmp_path):
+    fit(run, table, "--targets", ",".join(TARGETS))
+    page = (tmp_path / "run" / "report.html").read_bytes()
+    (tmp_path / "run" / "report.html").unlink()
+    assert run("report", "run") == (0, "Wrote run/report.html\n", "")
+    assert (tmp_path / "run" / "report.html").read_bytes() == page
+    for text, part in (("{", "is damaged"), ("[]", "not the summary")):
+        (tmp_path / "run" / "summary.json").write_text(text)
+        code, _, err = run("report", "run")
+        assert (code, err.count("\n")) == (2, 1)
+        assert part in err
+    assert (tmp_path / "run" / "report.html").read_bytes() == page
+
+
+def test_the_graph_can_be_exported(run, table):
+    fit(run, table, "--targets", ",".join(TARGETS), "--penalty", "trace", "--alpha", "0.01")
+    assert run("export", "run/model.skops", "--out", "graph.graphml")[0] == 0
+    graph = networkx.read_graphml("graph.graphml")
+    assert sorted(networkx.get_node_attributes(graph, "name").values()) == sorted(TARGETS)
+    assert graph.number_of_edges() == len(load_model("run/model.skops")[-1].relations())
+    code, _, err = run("export", "run/model.skops", "--out", "graph.png")
+    assert (code, err.count("\n")) == (2, 1)
+
+
+def test_compare_shows_every_method_with_intervals(run, small, table):
+    table.to_csv("table.csv", index=False)
+    code, out, err = run("compare", "table.csv", "--targets", ",".join(TARGETS), "--out", "c.csv", "--kernel", "linear")
+    assert (code, err) == (0, ""), out
+    scores = pd.read_csv("c.csv")
+    assert scores["method"].unique().tolist() == ["sparse", "trace", "frobenius", "cluster"]
+    assert (scores.groupby("method").size() == len(TARGETS) + 1).all()
+    assert (scores["low"] <= scores["difference"]).all()
+    for word in ("independent", "95% interval", "verdict", "(all tasks)"):
+        assert word in out
+    code, _, err = run("compare", "table.csv", "--targets", ",".join(TARGETS), "--methods", "sparse,tracee")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "'tracee' is not known" in err
+    code, _, err = run("compare", "table.csv", "--targets", "first")
+    assert (code, err.count("\n")) == (2, 1)
+
+
+def test_names_are_text_on_the_screen_and_on_the_page(run, small, table, tmp_path):
+    odd = {"first": "[bold]<script>alert(1)</script>", "second": "a:b", "third": "\u05e9\u05dc\u05d5\u05dd"}
+    out = fit(run, table.rename(columns=odd), "--targets", ",".join(odd.values()))
+    assert "[bold]" in out
+    assert "<script>alert(1)" not in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+
+
+def test_bars_move_on_a_terminal_and_are_silent_elsewhere(monkeypatch, capsys):
+    import rich.console
+
+    screen = io.StringIO()
+    usual = rich.console.Console
+    monkeypatch.setattr(rich.console, "Console", lambda: usual(file=screen, force_terminal=True, width=80))
+    with console.Steps()("counting", total=3) as tick:
+        for _ in range(3):
+            tick()
+    assert re.search("counting.*0:00:0", screen.getvalue())
+    monkeypatch.setattr(rich.console, "Console", usual)
+    with console.Steps()("counting", total=3) as tick:
+        tick()
+    assert capsys.readouterr().out.strip() == ""
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "compare", "report", "export", "demo", "methods"])
+def test_help_explains_every_option(run, command):
+    code, out, _ = run(command, "--help")
+    assert code == 0
+    assert "Usage" in out
+    assert run("--help")[1].count(command) >= 1
+
+
+def test_bars_count_every_fit(small, table):
+    """What the comparison's bar is told is what happens."""
+    from skmtl.cli.pipeline import make_preparation
+    from skmtl.cli.problem import Columns, read_problem
+
+    table.to_csv("table.csv", index=False)
+    from pathlib import Path
+
+    problem = read_problem(Path("table.csv"), Columns(TARGETS))
+    Z = make_preparation(problem.features).fit_transform(problem.X)
+    wishes, ticks = selection.Wishes(kernel="linear"), []
+    choice = selection.choose(problem, Z, wishes)
+    selection.judge(problem, choice, wishes, lambda: ticks.append(1))
+    assert len(ticks) == 2 * selection.N_FOLDS

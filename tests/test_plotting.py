@@ -1,0 +1,187 @@
+"""Displays draw the numbers they are given, and tasks are arranged by their relations."""
+
+import sys
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from reports import HOSTILE, everything, grouped_tasks
+
+from skmtl import MultiTaskRegressor, MultiTaskRegressorCV, compare_methods, structure_path
+from skmtl._notebook import OPPOSITE, SAME
+from skmtl.penalties import Sparse
+from skmtl.plotting import ComparisonDisplay, GraphDisplay, MatrixDisplay, PathDisplay, arrange
+from skmtl.plotting.canvas import VERDICTS
+from skmtl.report import render, summarise
+
+NAMES = list("abcdef")
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def full():
+    return everything(np.random.default_rng(0), NAMES, n_groups=2)
+
+
+def blocks(*sizes, alone=0, weight=0.5):
+    """A structure of blocks in which all tasks are related, and of tasks on their own."""
+    A = np.eye(sum(sizes) + alone)
+    start = 0
+    for size in sizes:
+        A[start : start + size, start : start + size] += weight
+        start += size
+    return A
+
+
+def test_blocks_are_groups_in_any_order(rng):
+    A = blocks(4, 3, 2, alone=2)
+    truth = np.repeat([0, 1, 2, -1], [4, 3, 2, 2])
+    for _ in range(5):
+        shuffle = rng.permutation(len(A))
+        found = arrange(A[np.ix_(shuffle, shuffle)])
+        np.testing.assert_array_equal(found.groups, truth[shuffle])
+        np.testing.assert_array_equal(found.groups[found.order], truth)
+        np.testing.assert_array_equal(found.borders(), [4, 7, 9])
+        assert found.n_groups == 3
+
+
+def test_the_sign_of_relations_does_not_divide_groups():
+    A = blocks(3, 3, weight=-0.3)
+    np.testing.assert_array_equal(arrange(A).groups, [0, 0, 0, 1, 1, 1])
+
+
+def test_places_are_in_the_square_and_apart():
+    found = arrange(blocks(6, 5, 4, alone=3))
+    related = found.groups >= 0
+    assert np.isnan(found.places[~related]).all()
+    places = found.places[related]
+    assert places.min() == 0.0
+    assert places.max() == 1.0
+    distances = np.linalg.norm(places[:, None] - places, axis=2)
+    assert distances[np.triu_indices(len(places), 1)].min() > 0.02
+    # Tasks of one block stand nearer to one another than to the others.
+    same = found.groups[related][:, None] == found.groups[related]
+    assert distances[same & (distances > 0)].mean() < 0.6 * distances[~same].mean()
+
+
+def test_an_arrangement_is_always_the_same():
+    A = blocks(5, 4, alone=1) + 0.01 * blocks(10)
+    for name in ("groups", "order", "places"):
+        np.testing.assert_array_equal(getattr(arrange(A), name), getattr(arrange(A.copy()), name))
+
+
+@pytest.mark.parametrize("A", [np.eye(1), np.eye(4), np.zeros((3, 3)), np.ones((2, 2))])
+def test_small_and_empty_graphs_are_arranged(A):
+    found = arrange(A)
+    assert sorted(found.order) == list(range(len(A)))
+    np.testing.assert_array_equal(found.groups >= 0, np.count_nonzero(A - np.diag(np.diag(A)), axis=0) > 0)
+    GraphDisplay(A, np.arange(len(A))).plot()
+
+
+def test_arranging_leaves_the_structure_alone():
+    A = blocks(3, 2)
+    arrange(A)
+    np.testing.assert_array_equal(A, blocks(3, 2))
+
+
+def test_a_graph_has_a_line_per_relation(full):
+    est, _ = full
+    display = GraphDisplay.from_estimator(est)
+    drawn = [line for line in display.ax_.lines if len(line.get_xdata()) == 2]
+    relations = est.relations()
+    assert len(drawn) == len(relations)
+    colors = [to_hex(line.get_color()) for line in drawn]
+    assert colors.count(SAME) == (relations["weight"] > 0).sum()
+    assert colors.count(OPPOSITE) == (relations["weight"] < 0).sum() > 0
+    widths = [line.get_linewidth() for line in drawn]
+    assert widths == sorted(widths)
+    assert widths[-1] > widths[0]
+    assert [text.get_text() for text in display.ax_.texts] == NAMES
+
+
+@pytest.mark.parametrize("kind", ["structure", "correlation"])
+def test_a_matrix_is_that_of_the_estimator_in_another_order(kind, full):
+    est, _ = full
+    display = MatrixDisplay.from_estimator(est, kind=kind)
+    names = [label.get_text() for label in display.ax_.get_yticklabels()]
+    order = [NAMES.index(name) for name in names]
+    matrix = getattr(est, f"{kind}_")
+    np.testing.assert_array_equal(display.image_.get_array(), matrix[np.ix_(order, order)])
+    groups = arrange(est.structure_).groups[order]
+    assert len(set(groups)) == 1 + np.count_nonzero(np.diff(groups))
+
+
+def test_the_correlation_is_a_cosine(full):
+    est, _ = full
+    correlation = est.correlation_
+    np.testing.assert_allclose(np.diag(correlation), 1.0)
+    np.testing.assert_array_equal(correlation, correlation.T)
+    assert np.linalg.eigvalsh(correlation).min() > -1e-12
+    pair = est.relations().iloc[-1]
+    a, b = NAMES.index(pair["task_a"]), NAMES.index(pair["task_b"])
+    assert correlation[a, b] == pair["correlation"]
+
+
+def test_a_path_display_has_two_roads(rng):
+    X, Y = grouped_tasks(rng, NAMES)
+    est = MultiTaskRegressor(Sparse(0.7))
+    path = structure_path(est, X, Y, [0.3, 0.7], cv=3)
+    for display in (PathDisplay.from_estimator(est, X, Y, [0.3, 0.7], cv=3), PathDisplay.from_path(path)):
+        np.testing.assert_array_equal(display.axes_[0].lines[0].get_ydata(), path.n_edges)
+        np.testing.assert_allclose(display.axes_[1].lines[0].get_ydata(), path.scores)
+    without = PathDisplay.from_estimator(est, X, Y, [0.3, 0.7], cv=None)
+    assert "without cv" in without.axes_[1].texts[0].get_text()
+    with pytest.raises(ValueError, match="ax has 1 axes, but this picture needs 2"):
+        display.plot(plt.figure().subplots())
+
+
+def test_a_comparison_shows_every_task_and_verdict(full):
+    comparison = full[1]["comparison"]
+    display = ComparisonDisplay.from_comparison(comparison, method="trace")
+    rows = comparison[comparison["method"] == "trace"]
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == rows["task"].tolist()
+    points = [line for line in display.ax_.lines if line.get_marker() == "o" and len(line.get_xdata())]
+    np.testing.assert_array_equal([line.get_xdata()[0] for line in points], rows["difference"])
+    assert [to_hex(line.get_color()) for line in points] == [VERDICTS[verdict] for verdict in rows["verdict"]]
+    with pytest.raises(ValueError, match="method='lasso' was not compared; choose one of sparse, trace"):
+        ComparisonDisplay.from_comparison(comparison, method="lasso")
+
+
+def test_a_comparison_from_an_estimator(rng):
+    X, Y = grouped_tasks(rng, NAMES)
+    search = MultiTaskRegressorCV(alphas=[1e-2], mus=[0.7], epsilons=[1.0], cv=2)
+    display = ComparisonDisplay.from_estimator(search, X, Y, ["sparse"], cv=[(np.arange(40), np.arange(40, 80))])
+    same = compare_methods(X, Y, ["sparse"], estimator=search, cv=[(np.arange(40), np.arange(40, 80))])
+    np.testing.assert_array_equal(display.comparison["difference"], same["difference"])
+
+
+def test_displays_draw_where_they_are_told(full):
+    ax = plt.figure().subplots()
+    assert GraphDisplay.from_estimator(full[0], ax=ax).ax_ is ax
+    with pytest.raises(ValueError, match="kind='covariance' is not known; choose one of structure, correlation"):
+        MatrixDisplay.from_estimator(full[0], kind="covariance")
+
+
+@pytest.mark.filterwarnings("ignore:Glyph .* missing from font")
+def test_names_start_no_formula(rng):
+    names = [*HOSTILE, "$x^", "$$", "\\frac{"]
+    est = MultiTaskRegressor(Sparse(0.7)).fit(*grouped_tasks(rng, names))
+    for display in (GraphDisplay.from_estimator(est), MatrixDisplay.from_estimator(est)):
+        display.figure_.canvas.draw()
+
+
+@pytest.mark.parametrize("package", ["matplotlib.pyplot", "networkx", "jinja2"])
+def test_what_is_not_installed_is_named(package, full, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=rf'needs {package.split(".")[0]}.*pip install "skmtl\[app\]"'):
+        render(summarise(full[0])) if package == "jinja2" else GraphDisplay.from_estimator(full[0])

@@ -1,0 +1,301 @@
+"""The report: its dictionary is true, and its page is one intact document that loads nothing."""
+
+import base64
+import hashlib
+import html.parser
+import json
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from reports import HOSTILE, everything, grouped_tasks
+from sklearn.datasets import load_iris
+
+from skmtl import (
+    MultiTaskClassifier,
+    MultiTaskClassifierCV,
+    MultiTaskRegressor,
+    MultiTaskRegressorCV,
+    compare_methods,
+    edge_stability,
+    structure_path,
+)
+from skmtl.model_selection.compare import ALL_TASKS
+from skmtl.penalties import PENALTIES, Fixed, Sparse
+from skmtl.report import render, summarise
+from skmtl.report.page import embed
+
+NAMES = list("abcdef")
+VOID = {"meta", "link", "input", "img", "br"}
+
+
+class Document(html.parser.HTMLParser):
+    """Reads a page and checks that every element is closed."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.scripts, self.words = [], [], [], [], []
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += [(tag, *pair) for pair in attributes]
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, text):
+        if self.open and self.open[-1] == "script":
+            self.scripts[-1] += text
+        else:
+            self.words.append(text)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+
+def read(est, **results):
+    """A summary, as it comes back from a JSON file, and its page."""
+    summary = json.loads(json.dumps(summarise(est, **results), allow_nan=False))
+    return summary, Document(render(summary))
+
+
+@pytest.fixture(scope="module")
+def full():
+    est, results = everything(np.random.default_rng(0), NAMES, n_groups=2)
+    return SimpleNamespace(est=est, results=results, summary=summarise(est, **results))
+
+
+def test_the_summary_holds_what_the_estimator_learned(full):
+    summary, est = full.summary, full.est
+    np.testing.assert_array_equal(summary["structure"], est.structure_)
+    np.testing.assert_array_equal(summary["correlation"], est.correlation_)
+    rows = [[NAMES[r["a"]], NAMES[r["b"]], r["weight"], r["correlation"]] for r in summary["relations"]]
+    assert sorted(rows) == sorted(est.relations().to_numpy().tolist())
+    assert np.all(np.diff([abs(row[2]) for row in rows]) <= 0)
+    assert {row[2] > 0 for row in rows} == {True, False}
+    assert summary["certificate"]["objective"] == est.solution_.objective
+    assert summary["mu"] == 0.7
+    degrees = [task["relations"] for task in summary["tasks"]]
+    assert sum(degrees) == 2 * len(rows)
+
+
+def test_the_summary_is_json(full):
+    assert json.loads(json.dumps(full.summary, allow_nan=False)) == full.summary
+
+
+def test_results_keep_their_numbers(full):
+    comparison, stability, path = (full.results[name] for name in ("comparison", "stability", "path"))
+    summary = full.summary
+    for method in summary["comparison"]["methods"]:
+        for row in [*method["tasks"], {**method["overall"], "task": None}]:
+            name = ALL_TASKS if row["task"] is None else NAMES[row["task"]]
+            same = comparison[(comparison["method"] == method["method"]) & (comparison["task"] == name)].iloc[0]
+            assert {key: row[key] for key in row if key != "task"} == same.drop(["method", "task"]).to_dict()
+    assert [row["frequency"] for row in summary["stability"]] == stability["frequency"].tolist()
+    assert summary["path"]["n_edges"] == path.n_edges.tolist()
+    for curve in summary["path"]["curves"]:
+        np.testing.assert_array_equal(curve["weights"], path.structures[:, curve["a"], curve["b"]])
+
+
+def test_three_sentences_say_what_was_found(full):
+    relations, sharing, proof = full.summary["findings"]
+    assert relations[0].startswith(f"{len(full.est.relations())} of 15 pairs")
+    strongest = full.est.relations().iloc[0]
+    assert [NAMES[part] for part in relations if isinstance(part, int)] == [strongest["task_a"], strongest["task_b"]]
+    verdicts = full.results["comparison"].query("method == 'sparse' and task != @ALL_TASKS")["verdict"]
+    helped = re.search(r"helps (\d+) of 6", sharing[0])
+    assert (int(helped[1]) if helped else 0) == int((verdicts == "helps").sum())
+    promised = float(re.search(r"more than (\S+) of", proof[0])[1])
+    assert full.est.solution_.gap <= promised <= max(10 * full.est.solution_.gap, 1e-15)
+
+
+def test_the_page_is_whole_and_loads_nothing(full):
+    page = render(full.summary)
+    document = Document(page)
+    assert page.startswith("<!doctype html>")
+    assert {"section", "table", "svg", "details"} <= set(document.tags)
+    assert not {"link", "img", "iframe", "object", "embed", "form"} & set(document.tags)
+    for _tag, name, value in document.attributes:
+        assert name not in ("src", "srcset", "action", "style")
+        assert not name.startswith("on")
+        assert name != "href" or value.startswith("#")
+    assert "http" not in re.sub(r"http-equiv|http://www\.w3\.org/2000/svg", "", page)
+
+
+def test_only_the_script_and_style_of_the_page_are_allowed(full):
+    page = render(full.summary)
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    policy = policy.replace("&#39;", "'").replace("&#43;", "+")
+    assert policy.startswith("default-src 'none'; ")
+    for tag in ("script", "style"):
+        content = re.search(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)[1]
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+
+
+def test_names_are_text_never_markup(rng):
+    est, results = everything(rng, HOSTILE)
+    summary, document = read(est, **results, about={"title": HOSTILE[1], "features": HOSTILE, "command": HOSTILE[0]})
+    assert [task["name"] for task in summary["tasks"]] == HOSTILE
+    assert document.tags.count("script") == 2
+    assert not {"img", "b-onmouseover"} & set(document.tags)
+    assert not [name for _, name, _ in document.attributes if name.startswith("on")]
+    assert json.loads(document.scripts[0])["names"] == HOSTILE
+    for name in HOSTILE:
+        assert name in document.words
+        assert ("bdi", "title", name) in document.attributes
+
+
+def test_embedded_data_cannot_end_its_script():
+    data = ["</script>", "<!--", "&amp;", "\u2028\u2029", "\N{PARTY POPPER}"]
+    text = embed(data)
+    assert json.loads(text) == data
+    assert not set("<>&\u2028\u2029") & set(text)
+
+
+def test_names_that_no_file_can_hold_are_mended(rng):
+    X, Y = grouped_tasks(rng, ["a"])
+    tasks = np.array(["half \ud83d of a character", "b"] * 40, dtype=object)
+    page = render(summarise(MultiTaskRegressor().fit(X, Y["a"], tasks=tasks)))
+    assert "half ? of a character" in page.encode("utf-8").decode("utf-8")
+
+
+def test_missing_results_say_how_to_get_them(full):
+    summary, document = read(full.est)
+    assert [summary[name] for name in ("comparison", "stability", "path", "selection")] == [None] * 4
+    for function in ("compare_methods", "edge_stability", "structure_path"):
+        assert f"{function}(" in document.text
+    assert "has not been measured" in summary["findings"][1][0]
+    _, document = read(full.est, **full.results)
+    assert "Not computed" not in document.text
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_every_penalty_has_a_page(penalty, rng):
+    X, Y = grouped_tasks(rng, NAMES)
+    est = MultiTaskRegressor(penalty).fit(X, Y)
+    summary, document = read(est)
+    assert summary["penalty"] == penalty
+    assert len(summary["relations"]) == len(est.relations())
+    assert ("No task is related to another" in document.text) == (not summary["relations"])
+
+
+def test_one_task(rng):
+    X, Y = grouped_tasks(rng, ["only"])
+    summary, document = read(MultiTaskRegressorCV(alphas=[1e-2]).fit(X, Y))
+    assert summary["relations"] == []
+    assert "one task" in summary["findings"][0][0]
+    assert "canvas" not in document.tags
+    assert "There is one task, and nobody to share with." in document.text
+
+
+def test_two_tasks_in_one_relation(rng):
+    X, Y = grouped_tasks(rng, ["a", "b"], n_groups=1)
+    summary, _ = read(MultiTaskRegressor(Sparse(0.9)).fit(X, Y))
+    assert summary["findings"][0][0].startswith("1 of 1 pair of tasks is related")
+
+
+def test_no_edge_at_all_names_the_threshold(rng):
+    X, Y = grouped_tasks(rng, NAMES)
+    summary, document = read(MultiTaskRegressor(Sparse(0.0)).fit(X, Y))
+    assert "exceeds the threshold 1 \N{MINUS SIGN} mu = 1" in summary["findings"][0][0]
+    assert all(task["place"] is None and task["group"] == -1 for task in summary["tasks"])
+    assert "strength" not in [value for _, name, value in document.attributes if name == "id"]
+
+
+def test_a_singular_structure_has_a_page(rng):
+    X, Y = grouped_tasks(rng, list("abc"))
+    known = np.array([[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    summary, _ = read(MultiTaskRegressor(Fixed(known)).fit(X, Y))
+    assert [(row["a"], row["b"], row["weight"]) for row in summary["relations"]] == [(0, 1, -1.0)]
+
+
+def test_classes_and_long_tables(rng):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    est = MultiTaskClassifierCV(alphas=[1e-2], mus=[0.9], epsilons=[1.0], cv=3).fit(X, y)
+    summary, document = read(est)
+    assert summary["kind"] == "classification"
+    assert [task["name"] for task in summary["tasks"]] == ["0", "1", "2"]
+    assert summary["selection"]["verdict"] == est.verdict_
+    assert est.verdict_ in document.text
+    chosen = {row["name"]: row["value"] for row in summary["parameters"]}
+    assert chosen["alpha"] == est.best_params_["alpha"]
+    assert chosen["penalty"] == est.best_params_["penalty"]
+
+    X, Y = grouped_tasks(rng, NAMES)
+    tasks = np.arange(len(X)) % 6
+    est = MultiTaskRegressor(Sparse(0.7)).fit(X, Y.to_numpy()[np.arange(len(X)), tasks], tasks=tasks)
+    summary, _ = read(est)
+    assert [task["name"] for task in summary["tasks"]] == [str(t) for t in range(6)]
+
+
+def test_labels_of_multi_label_problems_share_too(rng):
+    X, Y = grouped_tasks(rng, NAMES)
+    est = MultiTaskClassifier(Sparse(0.7), loss="logistic").fit(X, (Y > 0).astype(int))
+    assert len(read(est)[0]["relations"]) == len(est.relations()) > 0
+
+
+def test_what_is_not_finite_becomes_missing(rng):
+    X, Y = grouped_tasks(rng, NAMES)
+    search = MultiTaskRegressorCV(alphas=[1e-2], mus=[0.7], epsilons=[1.0], cv=2)
+    one_fold = compare_methods(X, Y, ["sparse"], estimator=search, cv=[(np.arange(40), np.arange(40, 80))])
+    assert np.isinf(one_fold["low"]).all()
+    est = MultiTaskRegressor(Sparse(0.7)).fit(X, Y)
+    summary, document = read(est, comparison=one_fold, path=structure_path(est, X, Y, [0.5, 0.9], cv=None))
+    assert {row["low"] for row in summary["comparison"]["methods"][0]["tasks"]} == {None}
+    assert summary["path"]["scores"] == [None, None]
+    assert "nan" not in document.text.lower().split()
+    assert "inf" not in document.text.lower().split()
+
+
+def test_results_of_other_data_are_refused(full):
+    other = full.results["stability"].assign(task_a="zebra")
+    with pytest.raises(ValueError, match="stability has the task 'zebra', which the estimator does not know"):
+        summarise(full.est, stability=other)
+
+
+def test_results_read_back_from_files_serve_as_well(full, tmp_path):
+    full.results["comparison"].to_csv(tmp_path / "scores.csv", index=False)
+    again = summarise(full.est, comparison=pd.read_csv(tmp_path / "scores.csv"))
+    assert again["comparison"] == full.summary["comparison"]
+
+
+def test_a_dense_graph_is_called_dense(rng):
+    X, Y = grouped_tasks(rng, NAMES)
+    est = MultiTaskRegressor("trace").fit(X, Y)
+    with pytest.warns(UserWarning, match="frequencies say nothing"):
+        stability = edge_stability(est, X, Y, 4)
+    summary, document = read(est, stability=stability)
+    assert summary["findings"][0][0].startswith("All 15 pairs")
+    assert "these frequencies say nothing" in document.text
+
+
+def test_facts_about_the_data_are_shown(full):
+    about = {"title": "Sales", "rows": np.int64(12345), "features": pd.Index(["x", "y"]), "labels observed": 0.5}
+    summary, document = read(full.est, about=about)
+    assert summary["about"]["rows"] == 12345
+    assert summary["about"]["features"] == ["x", "y"]
+    assert "12,345" in document.words
+    assert "0.5" in document.words
+    assert "Sales" in document.words
+
+
+def test_a_hundred_tasks_make_a_small_page(rng):
+    X, Y = grouped_tasks(rng, [f"task {t}" for t in range(100)], n=150, n_groups=12, noise=2.0)
+    est = MultiTaskRegressor("trace", tol=1e-3).fit(X, Y)
+    summary = summarise(est)
+    assert len(summary["relations"]) == 4950
+    assert len(render(summary).encode()) < 1_000_000

@@ -1,0 +1,266 @@
+"""The page of the report in a browser: it draws, answers, and runs nothing that came with the data."""
+
+import os
+import shutil
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from reports import HOSTILE, everything, grouped_tasks
+
+from skmtl import MultiTaskRegressor
+from skmtl.report import render, summarise
+
+CHROMIUM = os.environ.get("SKMTL_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: install it, or name it in SKMTL_CHROMIUM")
+NAMES = [f"task {letter}" for letter in "abcdefghijkl"]
+EDGES = "[...document.querySelectorAll('.edges .edge')].filter(e => e.style.display !== 'none').length"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """Pages in files, with the estimators they are of."""
+    folder, rng = tmp_path_factory.mktemp("pages"), np.random.default_rng(0)
+    many = grouped_tasks(rng, [f"task {t}" for t in range(100)], n=150, n_groups=12, noise=2.0)
+    problems = {
+        "usual": everything(rng, NAMES, n_groups=4),
+        "hostile": everything(rng, HOSTILE),
+        "many": (MultiTaskRegressor("trace", tol=1e-3).fit(*many), {}),
+        "bare": (MultiTaskRegressor("independent").fit(*grouped_tasks(rng, NAMES)), {}),
+        "one": (MultiTaskRegressor().fit(*grouped_tasks(rng, ["only"])), {}),
+    }
+    made = {}
+    for name, (est, results) in problems.items():
+        file = folder / f"{name}.html"
+        file.write_text(render(summarise(est, **results)), encoding="utf-8")
+        made[name] = SimpleNamespace(est=est, results=results, url=file.as_uri(), size=file.stat().st_size)
+    return made
+
+
+@pytest.fixture
+def visit(browser, pages):
+    """Open a page and watch what it does; at the end nothing may have gone wrong."""
+    contexts, wrong, requests = [], [], []
+
+    def open_page(name, width=1400, **options):
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: wrong.append(message.text))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("dialog", lambda dialog: (wrong.append("a dialog opened"), dialog.dismiss()))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(pages[name].url)
+        page.wait_for_function("document.querySelector('#theme').textContent !== ''")
+        page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert wrong == []
+    assert all(url.startswith("file:") for url in requests)
+    assert len(requests) == len(contexts)
+
+
+def colours(page, selector):
+    """How many colours a canvas shows."""
+    return page.evaluate(
+        """selector => {
+            const canvas = document.querySelector(selector);
+            const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+            const found = new Set();
+            for (let k = 0; k < data.length; k += 4) found.add(data.slice(k, k + 4).join());
+            return found.size;
+        }""",
+        selector,
+    )
+
+
+def middle_of_strongest_edge(page):
+    page.locator("#graph-canvas").scroll_into_view_if_needed()
+    return page.evaluate(
+        """() => {
+            const box = [...document.querySelectorAll(".edges .edge")].pop().getBoundingClientRect();
+            return [box.x + box.width / 2, box.y + box.height / 2];
+        }"""
+    )
+
+
+def test_graph_and_heat_map_are_drawn(visit, pages):
+    page = visit("usual")
+    assert page.evaluate(EDGES) == len(pages["usual"].est.relations()) > 5
+    related = {*pages["usual"].est.relations()["task_a"], *pages["usual"].est.relations()["task_b"]}
+    assert page.locator(".node").count() == len(related)
+    assert colours(page, "#matrix-canvas canvas") > 5
+    assert page.locator("#path-canvas .curve").count() > 5
+
+
+def test_the_slider_hides_the_weakest(visit, pages):
+    page = visit("usual")
+    total = len(pages["usual"].est.relations())
+    slider = page.locator("#strength")
+    for hidden in (1, total // 2, total - 1):
+        slider.fill(str(hidden))
+        assert page.evaluate(EDGES) == total - hidden
+        assert page.locator("#strength-words").inner_text().startswith(f"{total - hidden} of {total} shown")
+
+
+def test_pointing_shows_numbers(visit, pages):
+    page = visit("usual")
+    page.mouse.move(*middle_of_strongest_edge(page))
+    strongest = pages["usual"].est.relations().iloc[0]
+    words = page.locator("#tip").inner_text().replace("\N{MINUS SIGN}", "-")
+    assert strongest["task_a"] in words
+    assert strongest["task_b"] in words
+    assert f"{strongest['weight']:.3g}" in words
+    assert f"{strongest['correlation']:.3g}" in words
+    assert "found again" in words
+    page.mouse.move(1, 1)
+    assert page.locator("#tip").is_hidden()
+
+
+def test_the_keyboard_reaches_every_task_and_cell(visit, pages):
+    page = visit("usual")
+    page.locator("#strength").focus()
+    page.keyboard.press("Tab")
+    seen = set()
+    for _ in range(page.locator(".node").count()):
+        seen.add(page.locator("#tip .head").inner_text())
+        page.keyboard.press("ArrowRight")
+    assert len(seen) == page.locator(".node").count()
+    page.keyboard.press("Escape")
+    assert page.locator("#tip").is_hidden()
+    page.locator("#matrix-canvas canvas").focus()
+    page.keyboard.press("ArrowRight")
+    assert "correlation" in page.locator("#tip").inner_text()
+    page.locator("#path-canvas svg").focus()
+    page.keyboard.press("ArrowRight")
+    assert "mu = 0.3" in page.locator("#tip").inner_text()
+
+
+def test_the_matrix_switches_to_correlation(visit):
+    page = visit("usual")
+    before = page.locator("#ramp-high").inner_text()
+    page.get_by_text("Correlation", exact=True).first.click()
+    assert page.locator("#ramp-high").inner_text() != before
+
+
+def test_methods_take_turns(visit):
+    page = visit("usual")
+    assert page.locator(".method:visible caption").inner_text() == "sparse, task by task"
+    page.locator("#method-controls").get_by_text("trace").click()
+    assert page.locator(".method:visible caption").inner_text() == "trace, task by task"
+
+
+def test_light_and_dark(visit):
+    page = visit("usual", color_scheme="dark")
+    background = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(background)
+    page.locator("#theme").click()
+    light = page.evaluate(background)
+    assert sum(map(int, dark[4:-1].split(","))) < 200 < 600 < sum(map(int, light[4:-1].split(",")))
+
+
+def test_hostile_names_do_not_run(visit):
+    page = visit("hostile")
+    page.wait_for_timeout(300)
+    assert page.evaluate("document.scripts.length") == 2
+    assert page.evaluate("document.images.length") == 0
+    assert page.locator("section").count() == 6
+    shown = page.evaluate("[...document.querySelectorAll('.scores bdi')].map(e => e.textContent)")
+    assert set(HOSTILE) <= set(shown)
+    for k in range(page.locator(".node").count()):
+        page.locator(".node").nth(k).focus()
+        assert page.locator("#tip").is_visible()
+
+
+def test_the_page_forbids_scripts_that_are_not_its_own(browser, pages):
+    page = browser.new_page()
+    blocked = []
+    page.on("console", lambda message: blocked.append(message.text))
+    page.goto(pages["usual"].url)
+    page.evaluate(
+        """() => {
+            const script = document.createElement("script");
+            script.textContent = "window.ran = true";
+            document.body.append(script);
+        }"""
+    )
+    page.evaluate("fetch('https://example.org').catch(() => null)")
+    assert page.evaluate("window.ran") is None
+    assert len(blocked) >= 2
+    assert all("Content Security Policy" in text for text in blocked)
+    page.close()
+
+
+@pytest.mark.parametrize("name", ["usual", "hostile", "many", "bare", "one"])
+@pytest.mark.parametrize("width", [390, 1400])
+def test_no_page_scrolls_sideways(visit, name, width):
+    page = visit(name, width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_hundred_tasks_stay_usable(visit, pages):
+    assert pages["many"].size < 10_000_000
+    page = visit("many")
+    assert page.evaluate(EDGES) == 300
+    page.locator("#strength").fill("0")
+    assert page.evaluate(EDGES) == 4950
+    page.mouse.move(*middle_of_strongest_edge(page))
+    spent = page.evaluate(
+        """() => {
+            const svg = document.querySelector("#graph-canvas svg"), box = svg.getBoundingClientRect();
+            const start = performance.now();
+            for (let k = 0; k < 20; k++)
+                svg.dispatchEvent(new PointerEvent("pointermove", {clientX: box.x + 30 * k, clientY: box.y + 20 * k}));
+            return (performance.now() - start) / 20;
+        }"""
+    )
+    assert spent < 100
+    assert colours(page, "#matrix-canvas canvas") > 100
+
+
+def test_every_word_has_enough_contrast(visit):
+    """WCAG AA: 4.5 to 1 between text and what lies behind it, in both themes."""
+    for theme in ("light", "dark"):
+        page = visit("usual", color_scheme=theme)
+        low = page.evaluate(
+            """() => {
+                const parts = text => text.match(/[\\d.]+/g).map(Number);
+                const light = rgb => rgb.slice(0, 3).map(c => c / 255)
+                    .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+                    .reduce((sum, c, k) => sum + c * [0.2126, 0.7152, 0.0722][k], 0);
+                const behind = element => {
+                    for (let e = element; e; e = e.parentElement) {
+                        const color = parts(getComputedStyle(e).backgroundColor);
+                        if (color.length < 4 || color[3] > 0) return color;
+                    }
+                    return [255, 255, 255];
+                };
+                const found = [];
+                for (const element of document.querySelectorAll("body *")) {
+                    const own = [...element.childNodes].some(n => n.nodeType === 3 && n.textContent.trim());
+                    if (!own || !element.checkVisibility() || element.closest("script, noscript, .skip")) continue;
+                    const style = getComputedStyle(element);
+                    const ink = parts(element instanceof SVGElement ? style.fill : style.color);
+                    const [a, b] = [light(ink), light(behind(element))].sort((x, y) => y - x);
+                    if ((a + 0.05) / (b + 0.05) < 4.5)
+                        found.push(`${element.tagName}.${element.getAttribute("class")} ${style.color}`);
+                }
+                return found;
+            }"""
+        )
+        assert low == []
