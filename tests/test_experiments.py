@@ -161,6 +161,17 @@ def test_the_command_says_what_is_wrong_in_one_sentence(tmp_path):
     assert "n_seeds (3 there, 4 now)" in refused.stderr
 
 
+def test_reproduce_is_the_same_run(tmp_path, monkeypatch, capsys):
+    cli = pytest.importorskip("skmtl.cli", reason="the command line is not installed: pip install skmtl[app]")
+    options = [f"--set={name}={json.dumps(value)}" for name, value in TINY.items()]
+    monkeypatch.setattr(sys, "argv", ["skmtl", "reproduce", "synthetic", "--out", str(tmp_path / "cli"), *options])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    assert stopped.value.code == 0
+    table = (experiments.run("synthetic", out=tmp_path / "run", **TINY) / "table.md").read_text()
+    assert capsys.readouterr().out.startswith(table)
+
+
 def test_unknown_names_are_named(tmp_path):
     with pytest.raises(ValueError, match="no experiment 'school'; choose one of synthetic, scenes, attributes"):
         experiments.run("school", out=tmp_path)

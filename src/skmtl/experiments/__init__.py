@@ -4,6 +4,7 @@ Each experiment is a module with its ``SETTINGS``, those of its small version (`
 the items, evaluate one of them, and report on all.
 """
 
+import json
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +15,7 @@ from skmtl.experiments.runs import ROWS, Progress, is_finished, open_folder, run
 
 EXPERIMENTS: dict[str, ModuleType] = {"synthetic": synthetic, "scenes": scenes, "attributes": attributes}
 
-__all__ = ["EXPERIMENTS", "run"]
+__all__ = ["EXPERIMENTS", "parse_setting", "run"]
 
 
 def run(
@@ -83,3 +84,14 @@ def _settle(experiment: ModuleType, quick: bool, options: dict[str, Any]) -> dic
         known = ", ".join(experiment.SETTINGS)
         raise ValueError(f"{', '.join(unknown)} is no setting of this experiment; it has {known}.")
     return {**experiment.SETTINGS, **(experiment.QUICK if quick else {}), **options}
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """The name and value of a setting written as NAME=VALUE; the value is JSON, or else a word."""
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise ValueError(f"{text!r} is no setting; write NAME=VALUE, such as n_seeds=3.")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value

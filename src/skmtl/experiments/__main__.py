@@ -1,12 +1,10 @@
 """``python -m skmtl.experiments synthetic|scenes|attributes --data DIR --out DIR``."""
 
 import argparse
-import json
 import os
 import sys
-from typing import Any
 
-from skmtl.experiments import EXPERIMENTS, run
+from skmtl.experiments import EXPERIMENTS, parse_setting, run
 
 
 def main() -> None:
@@ -17,7 +15,7 @@ def main() -> None:
     parser.add_argument("--out", required=True, help="folder of the run; a killed run goes on there")
     parser.add_argument("--quick", action="store_true", help="a small version, of a minute or two")
     parser.add_argument("--jobs", type=int, default=1, help="processes, of one BLAS thread each (default 1)")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", type=parse_option, dest="options")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", type=parse_setting, dest="options")
     given = parser.parse_args()
     try:
         folder = run(given.name, data=given.data, out=given.out, quick=given.quick, n_jobs=given.jobs,
@@ -25,15 +23,6 @@ def main() -> None:
     except (ValueError, OSError) as error:
         sys.exit(str(error))
     print((folder / "table.md").read_text(encoding="utf-8"))
-
-
-def parse_option(text: str) -> tuple[str, Any]:
-    """A setting and its value: JSON, or else a word."""
-    name, _, value = text.partition("=")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
 
 
 def show(done: int, total: int, what: str) -> None:

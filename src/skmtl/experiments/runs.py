@@ -132,7 +132,7 @@ def _evaluate(evaluate: Callable[..., Mapping[str, Any]], item: Item) -> str:
         if one not in not_converged:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     seconds = round(time.perf_counter() - started, 3)
-    return _dump({**item, **result, "seconds": seconds, "not_converged": len(not_converged)})
+    return _dump({**item, "seconds": seconds, "not_converged": len(not_converged), **result})
 
 
 def _append(file: str | os.PathLike[str] | None, line: str) -> None:
