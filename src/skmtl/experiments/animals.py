@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ Examples = list[tuple[Array, NDArray[np.int8]]]
 """Rows and labels of each attribute."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prepared:
     """All images: square roots of shares, classes, which class has which attribute, and the classes to test on."""
 
@@ -63,9 +64,9 @@ class Sample:
     def __init__(self, prepared: Prepared, settings: Params, size: int, seed: int) -> None:
         rng = np.random.default_rng([size, seed])
         pools = _make_pools(prepared, settings["protocol"], seed)
-        components = PCA(settings["n_components"], svd_solver="covariance_eigh").fit(prepared.X[pools[0]])
-        self._X, self.shared = prepared.X, settings["protocol"] == "shared"
-        self._components, self._Y = components, prepared.predicates[prepared.y]
+        self._components = _fit_components(prepared, settings["protocol"], seed, settings["n_components"])
+        self._X, self._Y = prepared.X, prepared.predicates[prepared.y]
+        self.shared = settings["protocol"] == "shared"
         counts = (size, settings["n_validation"], settings["n_test"])
         draw = self._draw_shared if self.shared else self._draw_own
         self.train, self.validation, self.test = (draw(*one, rng) for one in zip(pools, counts, strict=True))
@@ -87,6 +88,13 @@ class Sample:
 
     def _take(self, rows: Index, attribute: int) -> tuple[Array, NDArray[np.int8]]:
         return self._components.transform(self._X[rows]).astype(float), self._Y[rows, attribute]
+
+
+@lru_cache(maxsize=1)
+def _fit_components(prepared: Prepared, protocol: str, seed: int, n_components: int) -> PCA:
+    """Principal components of the training pool; those of the last seed are kept for its other sizes."""
+    train, *_ = _make_pools(prepared, protocol, seed)
+    return PCA(n_components, svd_solver="covariance_eigh").fit(prepared.X[train])
 
 
 def _make_pools(prepared: Prepared, protocol: str, seed: int) -> tuple[Index, Index, Index]:

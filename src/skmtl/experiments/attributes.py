@@ -36,7 +36,7 @@ SETTINGS: dict[str, Any] = {
     "n_components": 500,
     # Multiples of the mean squared length of the rows; those of the trace are divided by the number of tasks.
     "alphas": {
-        "independent": [1.0, 0.3, 0.1, 0.03, 0.01, 0.003],
+        "independent": [0.3, 0.1, 0.03, 0.01, 0.003],
         "trace": [0.2, 0.1, 0.05, 0.025, 0.012],
         "frobenius": [0.2, 0.12, 0.08, 0.05, 0.03],
         "sparse": [0.4, 0.25, 0.16, 0.1, 0.06],
@@ -46,12 +46,12 @@ SETTINGS: dict[str, Any] = {
     "group_size": 100,
     # Few tasks are cheap: the grids are wider.
     "group_alphas": {
-        "independent": [3.0, 1.0, 0.3, 0.1, 0.03, 0.01],
-        "trace": [1.0, 0.3, 0.1, 0.03, 0.01],
-        "frobenius": [1.0, 0.5, 0.25, 0.12, 0.06, 0.03],
-        "sparse": [1.0, 0.5, 0.25, 0.12, 0.06],
+        "independent": [1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001],
+        "trace": [0.3, 0.1, 0.03, 0.01, 0.003, 0.001],
+        "frobenius": [0.25, 0.12, 0.06, 0.03, 0.015, 0.007],
+        "sparse": [0.5, 0.25, 0.12, 0.06, 0.03, 0.015],
     },
-    "group_mus": [0.6, 0.8, 0.9, 0.95, 1.0],
+    "group_mus": [0.7, 0.9, 0.95, 1.0],
 }
 QUICK: dict[str, Any] = {
     "sizes": [50],
