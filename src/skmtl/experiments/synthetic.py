@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.metrics import average_precision_score
 
 from skmtl._linalg import Array
 from skmtl.datasets import SparseTasks, make_sparse_tasks
@@ -188,15 +190,26 @@ def _table(table: pd.DataFrame, measure: str) -> str:
 
 
 def _found(rows: list[Row]) -> pd.DataFrame:
-    """Precision and recall of the support, averaged over seeds."""
-    parts = []
-    for rule in RULES:
-        values = pd.DataFrame([row["support_of"][rule] for row in rows])
-        for measure in values.columns:
-            parts.append(compare(values[[measure]].set_axis([OURS], axis=1), OURS, measure=f"{measure}, {RULES[rule]}"))
+    """Precision and recall of the support, and of pairs ranked by size, averaged over seeds."""
+    columns = {f"{name}, {RULES[rule]}": [row["support_of"][rule][name] for row in rows]
+               for rule in RULES for name in ("precision", "recall", "edges")}  # fmt: skip
+    columns["average precision of pairs ranked by size, best score"] = [
+        _rank_pairs(row["true"], row["learned"]["best"]) for row in rows
+    ]
+    columns["the same, ranked by the corrupted structure itself"] = [
+        _rank_pairs(row["true"], row["corrupted"]) for row in rows
+    ]
+    columns["share of pairs that are related"] = [_rank_pairs(row["true"], np.zeros_like(row["true"])) for row in rows]
+    parts = [compare(pd.DataFrame({OURS: of}), OURS, measure=name) for name, of in columns.items()]
     table = pd.concat(parts)
     table.insert(1, "support", rows[0]["support"])
     return table
+
+
+def _rank_pairs(true: ArrayLike, A: ArrayLike) -> float:
+    """Average precision of the related pairs when all are ranked by the size of A."""
+    pairs = np.triu_indices(len(np.asarray(true)), 1)
+    return float(average_precision_score(np.asarray(true)[pairs] != 0.0, np.abs(np.asarray(A)[pairs])))
 
 
 def _recovery_table(found: pd.DataFrame) -> str:
