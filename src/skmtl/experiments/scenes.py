@@ -91,8 +91,9 @@ def prepare(scenes: Scenes, settings: Params, folder: Path, n_jobs: int, progres
     pyramid = SpatialPyramid(
         settings["n_words"], cache=folder / "cache", n_jobs=n_jobs, callback=tick, random_state=0
     ).fit([paths[i] for i in codebook])
-    X = pyramid.transform(paths)
-    return Prepared((X @ X.T).astype(float), scenes.labels, scenes.group, codebook)
+    # In double precision: rounding must not make small eigenvalues negative.
+    X = pyramid.transform(paths).astype(float)
+    return Prepared(X @ X.T, scenes.labels, scenes.group, codebook)
 
 
 def make_items(settings: Params) -> list[Item]:
