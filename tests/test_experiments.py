@@ -426,12 +426,21 @@ def test_documented_tables_come_from_their_runs(folder, tmp_path):
 # Real data
 
 
+SMALLER = {
+    "scenes": {"images_per_class": 25, "sizes": [12, 14], "n_words": 32, "alphas": [0.01], "mus": [0.9]},
+    "attributes": {"attributes": 4, "n_components": 20, "mus": [0.9], "group_mus": [0.9]},
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["scenes", "attributes"])
-def test_small_versions_on_real_data_survive_being_killed(name, data_folder, tmp_path):
-    whole = experiments.run(name, data=data_folder, out=tmp_path / "whole", quick=True)
+@pytest.mark.parametrize("name", SMALLER)
+def test_runs_on_real_data_survive_being_killed(name, data_folder, tmp_path):
+    whole = experiments.run(name, data=data_folder, out=tmp_path / "whole", quick=True, **SMALLER[name])
     killed = tmp_path / "killed"
-    again = command(killed, name, "--quick", "--data", str(data_folder))
-    kill_after(2, again, killed / "runs.jsonl")
-    subprocess.run(again, check=True, capture_output=True)
+    options = [f"--set={key}={json.dumps(value)}" for key, value in SMALLER[name].items()]
+    again = command(killed, name, "--quick", "--data", str(data_folder), *options)
+    done = kill_after(2, again, killed / "runs.jsonl")
+    finished = subprocess.run(again, check=True, capture_output=True, text=True)
+    assert f"{done + 1}/4 " in finished.stderr
+    assert f"\n{done}/4 " not in f"\n{finished.stderr}"
     assert_same_run(whole, killed)

@@ -13,6 +13,9 @@ KINDS = {
     "urban": ("Highway", "Industrial", "InsideCity", "Street", "Suburb", "TallBuilding"),
     "indoor": ("Bedroom", "Kitchen", "LivingRoom", "Office", "Store"),
 }
+SIGNS = {"positive": "#444444", "negative": "#6a6ab0"}
+# Edges in fewer repetitions than this share are not drawn.
+OFTEN = 0.25
 COLOURS = {"natural": "#1b7837", "urban": "#c2571a", "indoor": "#e2a76f"}
 
 
@@ -41,24 +44,27 @@ def _mass_between(rows: list[Row], A: Array) -> float:
 
 
 def make_figure(rows: list[Row]) -> Any:
-    """Graphs of the first repetition, and how often an edge is there."""
-    figure, axes = new_figure(1, 2, figsize=(12, 6.2))
-    first = rows[0]
-    _draw_graph(axes[0], first["classes"], np.array(first["structure"]["1se"]))
-    axes[0].set_title(f"one repetition, mu = {first['chosen']['SKMTL, 1se']['mu']:g}")
-    shares = np.mean([np.array(row["structure"]["1se"]) != 0.0 for row in rows], axis=0)
-    _draw_graph(axes[1], first["classes"], np.where(shares > 0.5, shares, 0.0))
-    axes[1].set_title(f"edges in more than half of {len(rows)} repetitions")
+    """A graph of SKMTL that is neither empty nor complete, and how often an edge is there."""
+    figure, axes = new_figure(1, 2, figsize=(12, 5.4))
+    graphs = np.array([row["structure"]["best"] for row in rows])
+    n_pairs = graphs.shape[1] * (graphs.shape[1] - 1) // 2
+    edges = np.count_nonzero(np.triu(graphs, 1), axis=(1, 2))
+    shown = next((k for k, count in enumerate(edges) if 0 < count < n_pairs), 0)
+    _draw_graph(axes[0], rows[0]["classes"], graphs[shown], width=8.0)
+    axes[0].set_title(
+        f"repetition {rows[shown]['seed']}: mu = {rows[shown]['chosen']['SKMTL']['mu']:g}, {edges[shown]} edges"
+    )
+    shares = np.mean(np.sign(graphs), axis=0)
+    _draw_graph(axes[1], rows[0]["classes"], np.where(np.abs(shares) >= OFTEN, shares, 0.0), width=5.0)
+    axes[1].set_title(f"edges in at least a quarter of {len(rows)} repetitions, as wide as they are frequent")
     handles = [axes[0].plot([], [], "o", color=colour, label=kind)[0] for kind, colour in COLOURS.items()]
-    handles += [
-        axes[0].plot([], [], color=c, label=sign)[0] for c, sign in (("#444", "positive"), ("#b8b8d8", "negative"))
-    ]
+    handles += [axes[0].plot([], [], color=colour, label=sign)[0] for sign, colour in SIGNS.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False)
-    figure.suptitle(f"SKMTL, {rows[0]['size']} images per class, sparsest within one standard error")
+    figure.suptitle(f"SKMTL, {rows[0]['size']} images per class")
     return figure
 
 
-def _draw_graph(axis: Any, classes: list[str], A: Array) -> None:
+def _draw_graph(axis: Any, classes: list[str], A: Array, width: float) -> None:
     """Classes on a circle, kind by kind; an edge where A is not zero, as wide as its correlation is strong."""
     kind_of = {name: kind for kind, names in KINDS.items() for name in names}
     order = sorted(range(len(classes)), key=lambda i: (list(KINDS).index(kind_of.get(classes[i], "indoor")), i))
@@ -67,8 +73,8 @@ def _draw_graph(axis: Any, classes: list[str], A: Array) -> None:
     strength = A / np.outer(size, size)
     for i, j in zip(*np.nonzero(np.triu(A, 1)), strict=True):
         ends = np.array([[np.cos(angle[k]), np.sin(angle[k])] for k in (i, j)])
-        colour, width = ("#444444", 5.0) if strength[i, j] > 0.0 else ("#b8b8d8", 5.0)
-        axis.plot(*ends.T, color=colour, lw=max(width * abs(strength[i, j]), 0.3), zorder=1)
+        colour = SIGNS["positive" if strength[i, j] > 0.0 else "negative"]
+        axis.plot(*ends.T, color=colour, lw=max(width * abs(strength[i, j]), 1.2), zorder=1)
     for i, name in enumerate(classes):
         x, y = np.cos(angle[i]), np.sin(angle[i])
         axis.plot(x, y, "o", color=COLOURS[kind_of.get(name, "indoor")], markersize=13, zorder=2)
