@@ -349,6 +349,16 @@ def test_shared_examples_have_all_labels(zoo):
     assert len(sample.train[0][0]) == 20
 
 
+def test_an_attribute_without_test_examples_is_left_out(zoo):
+    zoo.predicates[4:, 2] = 1
+    sample = animals.Sample(zoo, {**SETTINGS, "protocol": "classes"}, 20, 0)
+    assert [len(y) for _, y in sample.test[:4]] == [40, 40, 0, 40]
+    alphas = {name: [0.1] for name in ("independent", "trace", "frobenius", "sparse")}
+    result = animals.choose_and_test(sample, alphas, SETTINGS, range(4))
+    assert result["tested"] == 3
+    assert result["precision"]["STL"] == pytest.approx(np.mean([result["per_attribute"]["STL"][t] for t in (0, 1, 3)]))
+
+
 def test_the_validation_examples_choose_and_the_test_examples_judge(zoo):
     sample = animals.Sample(zoo, {**SETTINGS, "protocol": "own"}, 20, 0)
     alphas = {name: [1.0, 0.01] for name in ("independent", "trace", "frobenius", "sparse")}

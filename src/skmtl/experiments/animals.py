@@ -87,7 +87,9 @@ class Sample:
         return [(X, self._Y[rows, attribute]) for attribute in range(self._Y.shape[1])]
 
     def _take(self, rows: Index, attribute: int) -> tuple[Array, NDArray[np.int8]]:
-        return self._components.transform(self._X[rows]).astype(float), self._Y[rows, attribute]
+        # The ten classes to test on may all have, or lack, an attribute: then there is nothing to transform.
+        X = self._components.transform(self._X[rows]) if len(rows) else np.empty((0, self._components.n_components_))
+        return X.astype(float), self._Y[rows, attribute]
 
 
 @lru_cache(maxsize=1)

@@ -144,5 +144,5 @@ def _gain_figure(table: pd.DataFrame) -> Any:
     axis.axhline(0.0, color="0.6", lw=1)
     axis.set(xticks=range(len(sizes)), xticklabels=sizes, xlabel="examples per attribute")
     axis.set_ylabel("points over STL (95% intervals)")
-    axis.legend(frameon=False, ncols=3, fontsize=9)
+    axis.legend(frameon=False, ncols=2, fontsize=9, loc="upper left")
     return figure
