@@ -1,7 +1,7 @@
 """The paper's tables on Animals with Attributes: 85 detectors, and colour beside limb shape.
 
-What the paper leaves open, and what is done here. Its features (DECAF) are not public any more; ours are counts of SURF
-words, so differences between methods can be compared with the paper's, levels cannot. Counts are scaled to sum to one,
+What the paper leaves open, and what is done here. Its features are DECAF; ours are counts of SURF words, so
+differences between methods can be compared with the paper's, levels cannot. Counts are scaled to sum to one,
 their square roots taken, and 500 principal components kept, learned from the training pool. Images are split at random
 into pools to train (half), validate and test (a quarter each). ``protocol`` says what an example is:
 
