@@ -10,22 +10,20 @@ rankings, since no method can learn more from the targets. The same is done with
 """
 
 import argparse
-import json
 import sys
-import time
 import warnings
 from itertools import product
-from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed, parallel_config
 from scipy import stats
 from sklearn.covariance import GraphicalLassoCV
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import average_precision_score
 
 from skmtl import MultiTaskRegressor, MultiTaskRegressorCV, edge_stability
 from skmtl.datasets import make_sparse_tasks
+from skmtl.experiments.runs import read_rows, run_rest
+from skmtl.experiments.selection import best_of
+from skmtl.experiments.tables import interval
 from skmtl.penalties import Sparse
 
 N_TASKS, N_ROWS, SUPPORT = 10, 200, 0.5
@@ -46,11 +44,12 @@ CORRUPTIONS = (0.1, 0.0)
 
 def main():
     arguments = parse_arguments()
-    rows = read_rows(arguments.out)
     seeds = range(arguments.seeds)
-    rows = [row for row in rows if row["seed"] in seeds]
-    if not arguments.report:
-        rows = run(seeds, arguments, rows)
+    if arguments.report:
+        rows = [row for row in read_rows(arguments.out) if row["seed"] in seeds]
+    else:
+        items = [{"corruption": corruption, "seed": seed} for corruption, seed in product(CORRUPTIONS, seeds)]
+        rows = run_rest(items, evaluate, file=arguments.out, n_jobs=arguments.jobs, progress=show)
     print(render(rows))
 
 
@@ -63,39 +62,19 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def read_rows(out):
-    return [json.loads(line) for line in Path(out).read_text().splitlines()] if out and Path(out).exists() else []
-
-
-def run(seeds, arguments, rows):
-    """Rows that are there already, and one for every corruption and seed that is not."""
-    done = {(row["corruption"], row["seed"]) for row in rows}
-    todo = [item for item in product(CORRUPTIONS, seeds) if item not in done]
-    with parallel_config(backend="loky", inner_max_num_threads=1):
-        results = Parallel(n_jobs=arguments.jobs, return_as="generator_unordered", pre_dispatch=arguments.jobs)(
-            delayed(evaluate)(*item) for item in todo
-        )
-        for count, row in enumerate(results, start=1):
-            rows.append(row)
-            if arguments.out:
-                with open(arguments.out, "a") as file:
-                    print(json.dumps(row), file=file)
-            print(f"{count}/{len(todo)} {row}", file=sys.stderr, flush=True)
-    return rows
+def show(done, total, what):
+    print(f"{done}/{total} {what}", file=sys.stderr, flush=True)
 
 
 def evaluate(corruption, seed):
     """All rankings of one seed, and how many stable edges are false."""
-    started = time.perf_counter()
     data = make_sparse_tasks(N_TASKS, n_samples=N_ROWS, support=SUPPORT, corruption=corruption, random_state=seed)
     true = data.structure[PAIRS] != 0.0
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
-        search = MultiTaskRegressorCV(["sparse", "trace"], mus=MUS, epsilons=[1.0]).fit(data.X, data.Y)
-        chosen = {name: best_of(search, penalty=name) for name in ("sparse", "trace", "independent")}
-        models = {name: make_model(params).fit(data.X, data.Y) for name, params in chosen.items()}
-        along = {mu: find_edges(best_of(search, penalty="sparse", mu=mu), data, seed) for mu in MUS}
-        frequency, weight, mu = find_edges(chosen["sparse"], data, seed, max_false=MAX_FALSE)
+    search = MultiTaskRegressorCV(["sparse", "trace"], mus=MUS, epsilons=[1.0]).fit(data.X, data.Y)
+    chosen = {name: best_of(search, penalty=name) for name in ("sparse", "trace", "independent")}
+    models = {name: make_model(params).fit(data.X, data.Y) for name, params in chosen.items()}
+    along = {mu: find_edges(best_of(search, penalty="sparse", mu=mu), data, seed) for mu in MUS}
+    frequency, weight, mu = find_edges(chosen["sparse"], data, seed, max_false=MAX_FALSE)
     searched, *_ = along[chosen["sparse"]["mu"]]
     measures = {
         "stability": break_ties(frequency, weight),
@@ -107,8 +86,6 @@ def evaluate(corruption, seed):
         "source": data.corrupted_structure[PAIRS],
     }
     return {
-        "corruption": corruption,
-        "seed": seed,
         "true": int(true.sum()),
         **count_stable(true, frequency),
         "mu": mu,
@@ -126,17 +103,7 @@ def evaluate(corruption, seed):
         ],
         "chosen": chosen,
         "best": search.best_params_["penalty"],
-        "not_converged": sum(issubclass(one.category, ConvergenceWarning) for one in caught),
-        "seconds": time.perf_counter() - started,
     }
-
-
-def best_of(search, **wanted):
-    """Parameters of the best candidate among those that have the wanted ones."""
-    results = search.cv_results_
-    rows = [i for i, params in enumerate(results["params"]) if wanted.items() <= params.items()]
-    params = results["params"][max(rows, key=lambda i: results["mean_test_score"][i])]
-    return {name: params[name] for name in ("penalty", "alpha", "mu") if name in params}
 
 
 def make_model(params):
@@ -247,15 +214,6 @@ def percent(part, whole):
 
 def verdict(low, high):
     return "stability is ahead" if low > 0.0 else "stability is behind" if high < 0.0 else "no evidence"
-
-
-def interval(differences):
-    """Mean and 95% interval (Student)."""
-    mean = float(differences.mean())
-    if len(differences) < 2:
-        return mean, -np.inf, np.inf
-    half = stats.t.ppf(0.975, len(differences) - 1) * stats.sem(differences)
-    return mean, mean - half, mean + half
 
 
 def mean_and_error(values, digits):

@@ -7,20 +7,16 @@ rows of its own, and kernel ridge is selected and fitted for each task on its ow
 """
 
 import argparse
-import json
 import os
 import sys
 import time
-import warnings
+from functools import partial
 from itertools import product
 from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed, parallel_config
-from scipy import stats
 from scipy.io import loadmat
 from scipy.spatial.distance import pdist
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV, KFold, train_test_split
@@ -29,6 +25,9 @@ from sklearn.preprocessing import StandardScaler
 
 from skmtl import MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl.datasets import load_mulan
+from skmtl.experiments.runs import read_rows, run_rest
+from skmtl.experiments.selection import best_of
+from skmtl.experiments.tables import interval
 from skmtl.model_selection import target_scores
 
 # Smallest first.
@@ -45,11 +44,13 @@ MUS = [0.8, 0.95, 1.0]
 
 def main():
     arguments = parse_arguments()
-    rows = read_rows(arguments.out)
-    if not arguments.report:
+    if arguments.report:
+        rows = read_rows(arguments.out)
+    else:
         if arguments.data is None or not (Path(arguments.data) / "mulan" / "multi-target").is_dir():
             sys.exit("Skipped: give the folder that holds mulan/multi-target, as an argument or in SKMTL_DATA.")
-        rows = run(Path(arguments.data), arguments, rows)
+        evaluate_in = partial(evaluate, Path(arguments.data))
+        rows = run_rest(make_items(arguments), evaluate_in, file=arguments.out, n_jobs=arguments.jobs, progress=show)
     print(render(rows))
 
 
@@ -65,59 +66,41 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def read_rows(out):
-    return [json.loads(line) for line in Path(out).read_text().splitlines()] if out and Path(out).exists() else []
-
-
-def run(data, arguments, rows):
-    """Rows that are there already, and one for every set, split and variant that is not."""
-    done = {(row["set"], row["split"], row["variant"]) for row in rows}
-    todo = [
-        (name, split, variant)
+def make_items(arguments):
+    """Sets, variants and splits; the smallest sets first."""
+    return [
+        {"set": name, "split": split, "variant": variant}
         for name, variant, split in product(SETS, VARIANTS, range(1, arguments.splits + 1))
-        if name in arguments.sets and variant in arguments.variants and (name, split, variant) not in done
+        if name in arguments.sets and variant in arguments.variants
     ]
-    with parallel_config(backend="loky", inner_max_num_threads=1):
-        results = Parallel(n_jobs=arguments.jobs, return_as="generator_unordered", pre_dispatch=arguments.jobs)(
-            delayed(evaluate)(data, *item) for item in todo
-        )
-        for count, row in enumerate(results, start=1):
-            rows.append(row)
-            if arguments.out:
-                with open(arguments.out, "a") as file:
-                    print(json.dumps(row), file=file)
-            print(f"{count}/{len(todo)} {row}", file=sys.stderr, flush=True)
-    return rows
 
 
-def evaluate(data, name, split, variant):
+def show(done, total, what):
+    print(f"{done}/{total} {what}", file=sys.stderr, flush=True)
+
+
+def evaluate(data, *, set, split, variant):
     """Select and fit both on the training part of one split, and test."""
-    X, Y, X_test, Y_test = make_split(*load(data, name), split, *MAX_ROWS.get(name, (None, None)))
+    X, Y, X_test, Y_test = make_split(*load(data, set), split, *MAX_ROWS.get(set, (None, None)))
     if variant == "gaps":
-        Y = remove_labels(Y, np.random.default_rng([split, SETS.index(name)]))
+        Y = remove_labels(Y, np.random.default_rng([split, SETS.index(set)]))
     folds = KFold(N_FOLDS, shuffle=True, random_state=split)
     gammas = WIDTHS / np.median(pdist(X, "sqeuclidean"))
     started = time.perf_counter()
     search = MultiTaskRegressorCV(kernel="rbf", alphas=ALPHAS, gammas=gammas, mus=MUS, cv=folds)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
-        search.fit(X, Y)
+    search.fit(X, Y)
     skmtl_seconds = time.perf_counter() - started
     started = time.perf_counter()
     ridge = (
         kernel_ridge(X, Y, X_test, folds, gammas) if variant == "complete" else per_task(X, Y, X_test, folds, gammas)
     )
     return {
-        "set": name,
-        "split": split,
-        "variant": variant,
         "rows": len(X),
         "tasks": Y.shape[1],
         "skmtl": float(target_scores(Y_test, search.predict(X_test), "arrmse")["mean"]),
         "independent": float(target_scores(Y_test, independent(search, X, Y).predict(X_test), "arrmse")["mean"]),
         "ridge": float(target_scores(Y_test, ridge, "arrmse")["mean"]),
         "chosen": search.best_params_,
-        "not_converged": sum(issubclass(one.category, ConvergenceWarning) for one in caught),
         "seconds": {"skmtl": skmtl_seconds, "ridge": time.perf_counter() - started},
     }
 
@@ -151,9 +134,7 @@ def remove_labels(Y, rng):
 
 def independent(search, X, Y):
     """Independent tasks, with the alpha and width that are best for them on the same folds."""
-    results = search.cv_results_
-    rows = [i for i, params in enumerate(results["params"]) if params["penalty"] == "independent"]
-    best = results["params"][max(rows, key=lambda i: results["mean_test_score"][i])]
+    best = best_of(search, penalty="independent")
     return MultiTaskRegressor("independent", kernel="rbf", alpha=best["alpha"], gamma=best["gamma"]).fit(X, Y)
 
 
@@ -215,15 +196,6 @@ def table(variant, rows):
         lines.append(f"| {' | '.join(cells)} |")
     summary = ", ".join(f"{verdict} on {count}" for verdict, count in counts.items())
     return "\n".join([f"{variant}: aRRMSE, less is better", "", *lines, "", f"{sum(counts.values())} sets: {summary}."])
-
-
-def interval(differences):
-    """Mean and 95% interval (Student)."""
-    mean = float(differences.mean())
-    if len(differences) < 2:
-        return mean, -np.inf, np.inf
-    half = stats.t.ppf(0.975, len(differences) - 1) * stats.sem(differences)
-    return mean, mean - half, mean + half
 
 
 if __name__ == "__main__":

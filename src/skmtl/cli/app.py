@@ -3,9 +3,9 @@
 from typing import Annotated, Any
 
 from skmtl import __version__
-from skmtl.cli import compare, demo, export, fit, methods, predict, report
+from skmtl.cli import compare, demo, export, fit, methods, predict, report, reproduce
 
-COMMANDS = (demo, fit, predict, compare, report, export, methods)
+COMMANDS = (demo, fit, predict, compare, report, export, methods, reproduce)
 
 
 def make_app() -> Any:

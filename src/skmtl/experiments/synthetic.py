@@ -1,0 +1,248 @@
+"""The paper's figures on artificial tasks: error against sparsity, and a structure recovered.
+
+What the paper leaves open, and what is done here. The generator of A is :func:`skmtl.datasets.make_sparse_tasks`. The
+number of tasks is drawn from 5 to 20 for every seed; a share of nonzero entries below ``1 / n_tasks`` is impossible,
+for the diagonal of A is positive, so at 10% there are at least 10 tasks. The model has no constants, and neither have
+the predictors; targets are not scaled. Errors are divided by the variance of the test targets, task by task and then
+averaged (per task), or both summed over tasks first (pooled). Five-fold selection maximises the per-task score.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.metrics import average_precision_score
+
+from skmtl._linalg import Array
+from skmtl.datasets import SparseTasks, make_sparse_tasks
+from skmtl.experiments.runs import Item, Progress, Row
+from skmtl.experiments.selection import METHODS, Params, best_of, estimator_of, sparsest_of
+from skmtl.experiments.tables import compare, in_words, markdown, new_figure, save_figure, write_tables
+from skmtl.model_selection import MultiTaskRegressorCV
+from skmtl.penalties import Fixed
+
+SETTINGS: dict[str, Any] = {
+    "supports": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0],
+    "n_seeds": 50,
+    "n_tasks": [5, 20],
+    "n_features": 100,
+    "n_samples": 50,
+    "n_test": 100,
+    "noise": 0.1,
+    "corruption": 0.1,
+    # Multiples of the mean of the kernel's diagonal.
+    "alphas": [round(10.0 ** (-k / 4), 6) for k in range(4, 17)],
+    "mus": [0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0],
+    "n_folds": 5,
+    "recovery": {"n_tasks": 10, "support": 0.5},
+}
+QUICK: dict[str, Any] = {
+    "supports": [0.2, 0.5, 1.0],
+    "n_seeds": 4,
+    "alphas": [0.01, 0.003, 0.001],
+    "mus": [0.8, 1.0],
+}
+ORDER = ("STL", "MTRL", "OKL", "SKMTL", "GT")
+OURS = "SKMTL"
+MEASURES = {"per_task": "nMSE, mean over tasks", "pooled": "nMSE, pooled over tasks"}
+RULES = {"best": "best score", "1se": "sparsest within one standard error"}
+
+
+def load(data: object, settings: Params) -> tuple[None, None]:
+    """Nothing: the data are made from the seeds."""
+    return None, None
+
+
+def prepare(loaded: None, settings: Params, folder: Path, n_jobs: int, progress: Progress | None) -> None:
+    """Nothing, again."""
+
+
+def make_items(settings: Params) -> list[Item]:
+    """Every sparsity with every seed, then the structures to recover."""
+    seeds = range(settings["n_seeds"])
+    errors = [{"part": "errors", "support": s, "seed": seed} for seed in seeds for s in settings["supports"]]
+    recovery = settings["recovery"]["support"]
+    return [*errors, *({"part": "recovery", "support": recovery, "seed": seed} for seed in seeds)]
+
+
+def evaluate(prepared: None, settings: Params, *, part: str, support: float, seed: int) -> dict[str, Any]:
+    """One data set: choose, fit and test every method; or choose SKMTL and look at its structure."""
+    return _PARTS[part](settings, support, seed)
+
+
+def _errors(settings: Params, support: float, seed: int) -> dict[str, Any]:
+    tasks = _make_tasks(settings, support, seed, n_tasks=_draw_n_tasks(settings["n_tasks"], support, seed))
+    truth = Fixed(tasks.corrupted_structure)
+    search = _search(settings, tasks, [*list(METHODS.values())[1:], truth])
+    chosen = {method: best_of(search, penalty=name) for method, name in METHODS.items()}
+    models = {method: estimator_of(search, params) for method, params in chosen.items()}
+    chosen["GT"] = best_of(search, penalty=truth.name)
+    models["GT"] = estimator_of(search, chosen["GT"], truth)
+    squares = {name: (m.fit(tasks.X, tasks.Y).predict(tasks.X_test) - tasks.Y_test) ** 2 for name, m in models.items()}
+    variance = tasks.Y_test.var(axis=0)
+    return {
+        "n_tasks": tasks.Y.shape[1],
+        "per_task": {name: float(np.mean(E.mean(axis=0) / variance)) for name, E in squares.items()},
+        "pooled": {name: float(E.mean() / variance.mean()) for name, E in squares.items()},
+        "chosen": chosen,
+        "max_gap": float(max(model.solution_.gap for model in models.values())),
+    }
+
+
+def _recovery(settings: Params, support: float, seed: int) -> dict[str, Any]:
+    tasks = _make_tasks(settings, support, seed, n_tasks=settings["recovery"]["n_tasks"])
+    search = _search(settings, tasks, [METHODS[OURS]])
+    chosen = {"best": best_of(search, penalty=METHODS[OURS]), "1se": sparsest_of(search, penalty=METHODS[OURS])}
+    learned = {rule: estimator_of(search, p).fit(tasks.X, tasks.Y).structure_ for rule, p in chosen.items()}
+    return {
+        "true": tasks.structure,
+        "corrupted": tasks.corrupted_structure,
+        "learned": learned,
+        "chosen": chosen,
+        "support_of": {rule: _judge_support(tasks.structure, A) for rule, A in learned.items()},
+    }
+
+
+_PARTS = {"errors": _errors, "recovery": _recovery}
+
+
+def _draw_n_tasks(bounds: list[int], support: float, seed: int) -> int:
+    """A number of tasks for which the support is possible."""
+    low, high = bounds
+    smallest = max(low, int(np.ceil(1 / support - 1e-9)))
+    return int(np.random.default_rng(seed).integers(smallest, high + 1))
+
+
+def _make_tasks(settings: Params, support: float, seed: int, *, n_tasks: int) -> SparseTasks:
+    names = ("n_features", "n_samples", "n_test", "noise", "corruption")
+    given = {name: settings[name] for name in names}
+    return make_sparse_tasks(n_tasks, support=support, random_state=seed, **given)
+
+
+def _search(settings: Params, tasks: SparseTasks, penalties: list[Any]) -> MultiTaskRegressorCV:
+    """All candidates of all penalties on the same folds."""
+    size = float(np.mean(np.sum(tasks.X**2, axis=1)))
+    return MultiTaskRegressorCV(
+        penalties,
+        alphas=size * np.array(settings["alphas"]),
+        mus=settings["mus"],
+        epsilons=[1.0],
+        cv=settings["n_folds"],
+        scoring="nmse",
+        fit_intercept=False,
+        scale_targets=False,
+    ).fit(tasks.X, tasks.Y)
+
+
+def _judge_support(true: Array, learned: Array) -> dict[str, float]:
+    """Precision and recall of the pairs of different tasks that are related."""
+    pairs = np.triu_indices(len(true), 1)
+    is_edge, found = true[pairs] != 0.0, learned[pairs] != 0.0
+    hits = int(np.count_nonzero(is_edge & found))
+    return {
+        "precision": hits / max(int(found.sum()), 1),
+        "recall": hits / max(int(is_edge.sum()), 1),
+        "edges": int(found.sum()),
+    }
+
+
+# What people read -----------------------------------------------------------------------------------------------------
+
+
+def report(folder: Path, rows: list[Row], settings: Params) -> None:
+    """Write tables and figures."""
+    errors = [row for row in rows if row["part"] == "errors"]
+    recovered = [row for row in rows if row["part"] == "recovery"]
+    table = pd.concat(
+        compare(pd.DataFrame([row[measure] for row in errors if row["support"] == support])[list(ORDER)], OURS,
+                measure=measure, support=support)
+        for measure in MEASURES
+        for support in settings["supports"]
+    )  # fmt: skip
+    found = _found(recovered)
+    text = [_describe(settings), *(_table(table, measure) for measure in MEASURES), _recovery_table(found)]
+    write_tables(folder, "\n\n".join(text), pd.concat([table, found]))
+    save_figure(_error_figure(table), folder, "sparsity")
+    save_figure(_recovery_figure(recovered[0]), folder, "recovered")
+
+
+def _describe(settings: Params) -> str:
+    low, high = settings["n_tasks"]
+    return (
+        f"{settings['n_seeds']} seeds per sparsity, {low} to {high} tasks, {settings['n_samples']} rows to learn from, "
+        f"{settings['n_test']} to test on. Means and differences have their standard errors, differences also their "
+        "95% intervals over seeds, in bold where zero is outside; a positive one speaks for SKMTL."
+    )
+
+
+def _table(table: pd.DataFrame, measure: str) -> str:
+    """Means of all methods and differences from ours, a row per sparsity."""
+    others = [method for method in ORDER if method != OURS]
+    lines = []
+    for support, part in table[table["measure"] == measure].groupby("support"):
+        of: dict[Any, Any] = part.set_index("method").to_dict("index")
+        means = [f"{of[m]['mean']:.3f} ± {of[m]['error']:.3f}" for m in ORDER]
+        lines.append([f"{support:.0%}", *means, *(in_words(of[m]) for m in others)])
+    columns = ["nonzero", *ORDER, *(f"{method} less {OURS}" for method in others)]
+    return f"### {MEASURES[measure]}\n\n{markdown(columns, lines)}"
+
+
+def _found(rows: list[Row]) -> pd.DataFrame:
+    """Precision and recall of the support, and of pairs ranked by size, averaged over seeds."""
+    columns = {f"{name}, {RULES[rule]}": [row["support_of"][rule][name] for row in rows]
+               for rule in RULES for name in ("precision", "recall", "edges")}  # fmt: skip
+    columns["average precision of pairs ranked by size, best score"] = [
+        _rank_pairs(row["true"], row["learned"]["best"]) for row in rows
+    ]
+    columns["the same, ranked by the corrupted structure itself"] = [
+        _rank_pairs(row["true"], row["corrupted"]) for row in rows
+    ]
+    columns["share of pairs that are related"] = [_rank_pairs(row["true"], np.zeros_like(row["true"])) for row in rows]
+    parts = [compare(pd.DataFrame({OURS: of}), OURS, measure=name) for name, of in columns.items()]
+    table = pd.concat(parts)
+    table.insert(1, "support", rows[0]["support"])
+    return table
+
+
+def _rank_pairs(true: ArrayLike, A: ArrayLike) -> float:
+    """Average precision of the related pairs when all are ranked by the size of A."""
+    pairs = np.triu_indices(len(np.asarray(true)), 1)
+    return float(average_precision_score(np.asarray(true)[pairs] != 0.0, np.abs(np.asarray(A)[pairs])))
+
+
+def _recovery_table(found: pd.DataFrame) -> str:
+    lines = [[row.measure, f"{row.mean:.3f} ± {row.error:.3f}"] for row in found.itertuples(index=False)]
+    return f"### Support recovered\n\n{markdown(['mean over seeds', OURS], lines)}"
+
+
+def _error_figure(table: pd.DataFrame) -> Any:
+    """nMSE against sparsity, with the standard deviation over seeds as in the paper."""
+    figure, axes = new_figure(1, 2, figsize=(10.5, 4.2), sharey=True)
+    for axis, (measure, title) in zip(axes, MEASURES.items(), strict=True):
+        for place, method in enumerate(ORDER):
+            of = table[(table["measure"] == measure) & (table["method"] == method)]
+            x = of["support"] + 0.012 * (place - 2)
+            axis.errorbar(x, of["mean"], of["deviation"], label=method, marker="o", markersize=4, capsize=2, lw=1.5)
+        axis.set(title=title, xlabel="share of nonzero entries in the structure")
+    axes[0].set_ylabel("error (bars: one standard deviation)")
+    axes[1].legend(frameon=False, ncols=2)
+    return figure
+
+
+def _recovery_figure(row: Row) -> Any:
+    """The true structure beside what was learned, each in units of its largest entry."""
+    figure, axes = new_figure(1, 4, figsize=(13, 3.6))
+    shown = {"true": row["true"], "true, corrupted": row["corrupted"]}
+    for rule, words in RULES.items():
+        judged = row["support_of"][rule]
+        title = f"SKMTL, {words}\nmu = {row['chosen'][rule]['mu']:g}; precision {judged['precision']:.0%}, "
+        shown[title + f"recall {judged['recall']:.0%}"] = row["learned"][rule]
+    for axis, (title, matrix) in zip(axes, shown.items(), strict=True):
+        A = np.abs(np.array(matrix))
+        image = axis.imshow(np.where(A > 0.0, A / A.max(), np.nan), cmap="viridis", vmin=0.0, vmax=1.0)
+        axis.set_title(title, fontsize=9)
+        axis.set(xticks=[], yticks=[], facecolor="white")
+    figure.colorbar(image, ax=axes, shrink=0.8, label="size; white is exactly zero")
+    return figure
