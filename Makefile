@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 # Added to the command line of pytest, bench-edges and bench-targets, for example: make test ARGS="-n 2 -k sparse"
 ARGS ?=
 
-.PHONY: help demo test lint types layers check bench-core bench-school bench-selection bench-edges bench-targets clean
+.PHONY: help demo test lint types layers check bench-core bench-school bench-selection bench-edges \
+	bench-targets bench-scale bench-tasks clean
 .DELETE_ON_ERROR:
 
 help:
@@ -20,6 +21,8 @@ help:
 	@echo "make bench-selection  speed of choosing hyper-parameters, as ratios"
 	@echo "make bench-edges   how far the edges of a learned graph can be trusted, on tasks with a known one"
 	@echo "make bench-targets  accuracy on real multi-target sets beside kernel ridge; the data folder is in SKMTL_DATA"
+	@echo "make bench-tasks   many tasks in groups, with and without screening, as ratios"
+	@echo "make bench-scale   more rows: landmarks, blocks, a Dask cluster, many labels; the data folder is in SKMTL_DATA"
 	@echo "make clean         remove $(VENV), caches and builds"
 
 demo: $(VENV)/.app
@@ -54,6 +57,14 @@ bench-edges: $(VENV)/.dev
 
 bench-targets: $(VENV)/.dev
 	$(BIN)/python benchmarks/multi_target.py $(ARGS)
+
+bench-tasks: $(VENV)/.dev
+	$(BIN)/python benchmarks/many_tasks.py $(ARGS)
+
+bench-scale: $(VENV)/.dev
+	$(BIN)/python benchmarks/scale.py $(ARGS)
+	$(BIN)/python benchmarks/cluster.py
+	$(BIN)/python benchmarks/many_labels.py
 
 # A stamp is written only after its step succeeded, and all stamps live in the environment they describe.
 $(VENV)/.created:

@@ -24,3 +24,21 @@ def related_tasks(rng, n, n_tasks, *, n_features=5, rank=None, noise=0.3):
 def gram(X, kernel):
     """The kernel matrix of X, ``linear`` or ``rbf`` with scikit-learn's default width."""
     return X @ X.T if kernel == "linear" else rbf_kernel(X)
+
+
+def grouped_psd(rng, sizes, *, between=0.1, ridge=0.05):
+    """A positive definite matrix of tasks in groups; ``between`` weighs the part that all groups share."""
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    own = rng.standard_normal((2 * len(sizes), len(group))) * (np.arange(2 * len(sizes))[:, None] // 2 == group)
+    B = np.vstack([own, between * rng.standard_normal((3, len(group)))]) * np.exp(0.3 * rng.standard_normal(len(group)))
+    S = B.T @ B
+    return S + ridge * np.mean(np.diag(S)) * np.eye(len(group)), group
+
+
+def grouped_tasks(rng, n, sizes, *, per_group=3, noise=0.3, between=0.0):
+    """Rows X and targets Y of tasks in groups; each group has its own features, and ``between`` weighs those of all."""
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    features = np.repeat(np.arange(len(sizes)), per_group)
+    X = rng.standard_normal((n, len(features)))
+    W = rng.standard_normal((len(features), len(group))) * ((features[:, None] == group) + between)
+    return X, X @ W + noise * rng.standard_normal((n, len(group))), group

@@ -81,7 +81,7 @@ def test_a_task_without_labels_is_left_alone(rng):
 def test_the_estimator_does_not_depend_on_the_road(rng, monkeypatch, common):
     X, Y = rng.standard_normal((30, 5)), rng.standard_normal((30, 4))
     Y[rng.uniform(size=Y.shape) < 0.4] = np.nan
-    est = MultiTaskRegressor(Sparse(0.8), kernel="rbf", alpha=1e-3, common=common, tol=1e-9)
+    est = MultiTaskRegressor(Sparse(0.8), kernel="rbf", alpha=1e-3, eps=0.05, common=common, tol=1e-9)
     few = est.fit(X, Y)
     predicted, structure, objective = few.predict(X), few.structure_, few.solution_.objective
     monkeypatch.setattr(skmtl.solvers, "FEW_LABELS", 0)
@@ -89,3 +89,15 @@ def test_the_estimator_does_not_depend_on_the_road(rng, monkeypatch, common):
     assert objective == pytest.approx(many.solution_.objective, rel=1e-8)
     np.testing.assert_allclose(structure, many.structure_, atol=1e-4 * np.abs(structure).max())
     np.testing.assert_allclose(predicted, many.predict(X), atol=1e-4)
+
+
+def test_parts_add_up_where_the_structure_has_blocks(rng):
+    step = DualRidge(rng.standard_normal((N_ROWS, RANK)), make_table(rng), 0.05, intercept=True)
+    A, blocks = make_structure(rng), [np.array([2, 0]), np.array([1, 3])]
+    A[np.ix_(*blocks)] = A[np.ix_(*blocks[::-1])] = 0.0
+    whole = step.solve(A)
+    parts = [step.part(tasks).solve(A[np.ix_(tasks, tasks)]) for tasks in blocks]
+    assert sum(part.value for part in parts) == pytest.approx(whole.value, rel=1e-12)
+    for tasks, part in zip(blocks, parts, strict=True):
+        np.testing.assert_allclose(part.coefficients(), whole.coefficients()[:, tasks], atol=1e-10)
+        np.testing.assert_allclose(part.intercept, whole.intercept[tasks], atol=1e-10)

@@ -147,7 +147,8 @@ def test_names_of_tasks_come_back_as_strings_and_numbers(problem, tmp_path, name
     model = MultiTaskRegressor().fit(X, pd.DataFrame(Y, columns=pd.Index(names, tupleize_cols=False)))
     again = saved_and_loaded(model, tmp_path)
     assert again.task_names_.tolist() == model.task_names_.tolist()
-    assert all(type(name) in (str, int, float, bool) for name in again.task_names_.tolist())
+    for one in (model, again):
+        assert all(type(name) in (str, int, float, bool) for name in one.task_names_.tolist())
 
 
 @pytest.mark.parametrize(

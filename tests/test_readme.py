@@ -20,13 +20,15 @@ def with_methods(text):
     return METHODS.sub(lambda found: f"{found[1]}{methods_markdown()}\n{found[2]}", text)
 
 
-def test_python_in_the_readme_runs(capsys):
+def test_python_in_the_readme_runs(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     snippets = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     assert len(snippets) >= 2
     namespace = {}
     for snippet in snippets:
         exec(compile(snippet, str(README), "exec"), namespace)
     assert "task_a" in capsys.readouterr().out
+    assert "</html>" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_methods_are_those_of_the_table():

@@ -8,23 +8,26 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
 from skmtl._linalg import Array
+from skmtl._rows import check_finite
 
 # What names of tasks may be; a fraction, say, is a number too, but becomes its text.
 PLAIN = (str, int, float, np.integer, np.floating, np.bool_)
 NO_TARGET = "this estimator requires y to be passed, but the target y is None."
 
 
-def import_extra(module: str) -> Any:
-    """A module of a package that only the extra "app" installs."""
+def import_extra(module: str, extra: str = "app") -> Any:
+    """A module of a package that only an extra installs."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
         package = module.split(".")[0]
-        raise ImportError(f'this needs {package}, which is not installed: pip install "skmtl[app]".') from error
+        raise ImportError(f'this needs {package}, which is not installed: pip install "skmtl[{extra}]".') from error
 
 
 def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
@@ -42,18 +45,22 @@ def check_count(name: str, value: Any) -> int:
     return int(value)
 
 
-def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
-    """X as a finite float array of shape (n, d)."""
-    least = 2 if reset else 1
-    X = validate_data(estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=least)
-    bad = ~np.isfinite(X)
-    if bad.any():
-        column = int(np.flatnonzero(bad.any(axis=0))[0])
-        names = getattr(estimator, "feature_names_in_", None)
-        where = f"column {column}" if names is None else f"column {names[column]!r}"
-        raise ValueError(
-            f"X has {int(bad.sum())} NaN or infinite values, the first of them in {where}; impute or drop them."
-        )
+def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """X as a finite float array of shape (n, d), or a CSR matrix where the estimator takes one."""
+    X = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        dtype=np.float64,
+        ensure_all_finite=False,
+        ensure_min_samples=2 if reset else 1,
+        accept_sparse="csr" if get_tags(estimator).input_tags.sparse else False,
+    )
+    names = getattr(estimator, "feature_names_in_", None)
+    if sparse.issparse(X):
+        check_finite(X.data, X.indices, names)
+        return sparse.csr_array(X)
+    check_finite(X, None, names)
     return np.asarray(X)
 
 
@@ -95,12 +102,13 @@ def check_rows(values: Any, n_rows: int, name: str = "y") -> None:
         raise ValueError(f"X has {n_rows} rows but {name} has {len(values)}; they must match.")
 
 
-def check_weight(weight: Any, X: Array, n_tasks: int | None = None) -> Array:
+def check_weight(weight: Any, X: Any, n_tasks: int | None = None) -> Array:
     """Weights of the rows, (n,), or of their labels, (n, n_tasks) where there are columns; none below zero."""
     if weight is not None and n_tasks is not None and np.asarray(weight).ndim == 2:
         weight = check_array(weight, dtype=np.float64, input_name="sample_weight")
-        if weight.shape != (len(X), n_tasks):
-            expected = f"({len(X)},) or ({len(X)}, {n_tasks})"
+        n_rows = X.shape[0]
+        if weight.shape != (n_rows, n_tasks):
+            expected = f"({n_rows},) or ({n_rows}, {n_tasks})"
             raise ValueError(f"sample_weight has shape {weight.shape}; it must be {expected}.")
     else:
         weight = np.asarray(_check_sample_weight(weight, X, dtype=np.float64))
@@ -137,10 +145,11 @@ def match_tasks(tasks: Any, names: NDArray[Any], n_rows: int) -> NDArray[np.intp
 
 
 def check_task_names(Y: Any, n_tasks: int) -> NDArray[Any]:
-    """The names of the tasks: columns of a data frame, or y0, y1, ..."""
-    if isinstance(Y, pd.DataFrame):
+    """The names of the tasks: columns of a data frame of pandas or Dask, or y0, y1, ..."""
+    if hasattr(Y, "columns"):
         return plain_names(list(Y.columns))
-    if isinstance(Y, pd.Series) and Y.name is not None:
+    # A series has an index beside its name.
+    if hasattr(Y, "index") and getattr(Y, "name", None) is not None:
         return plain_names([Y.name])
     return np.array([f"y{t}" for t in range(n_tasks)])
 

@@ -1,7 +1,7 @@
 """Classes and labels coded as targets -1 and +1, and scores read as classes again."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,10 @@ class ClassCoding:
             return np.where(y[:, None] == self.classes, 1.0, -1.0)
         return np.where(y == self.classes[1], 1.0, -1.0)
 
+    def encode_column(self, y: NDArray[Any]) -> Array:
+        """The same of shape (n, n_tasks)."""
+        return self.encode(y).reshape(len(y), -1)
+
     def decode(self, F: Array) -> NDArray[Any]:
         """The classes that scores speak for."""
         if self.one_vs_all:
@@ -49,14 +53,57 @@ class ClassCoding:
             return P / P.sum(axis=1, keepdims=True)
         return np.column_stack([1.0 - P, P]) if F.ndim == 1 else P
 
+    def decode_scores(self, F: Array) -> NDArray[Any]:
+        """The classes of scores of shape (n, n_tasks), or (n,) where a row has one task."""
+        return self.decode(first_column(F))
+
+    def score_probabilities(self, F: Array) -> Array:
+        """The probabilities of scores of shape (n, n_tasks), or (n,) where a row has one task."""
+        return self.probabilities(first_column(F))
+
+
+def first_column(F: Array) -> Array:
+    """Scores of one task as one column."""
+    return F[:, 0] if F.ndim == 2 and F.shape[1] == 1 else F
+
+
+class Seen(NamedTuple):
+    """Classes that occur, and those that occur with a weight."""
+
+    classes: NDArray[Any]
+    weighted: NDArray[Any]
+
+
+def see_classes(start: int, X: Any, *, y: Any, weight: Any = None, **columns: Any) -> Seen:
+    """The classes of a block of a column."""
+    labels = column_or_1d(check_classes(y), warn=True)
+    return Seen(np.unique(labels), np.unique(labels if weight is None else labels[weight > 0.0]))
+
+
+def merge_classes(one: Seen, other: Seen) -> Seen:
+    """The classes of both blocks."""
+    return Seen(*(np.union1d(*pair) for pair in zip(one, other, strict=True)))
+
+
+def make_coding(seen: Seen) -> ClassCoding:
+    """The coding of one column of classes of any type."""
+    if len(seen.weighted) < 2:
+        raise ValueError("y has one class only; a classifier needs at least two classes.")
+    return ClassCoding(seen.classes, one_vs_all=len(seen.classes) > 2)
+
 
 def code_column(y: Any, weight: Array) -> tuple[ClassCoding, NDArray[Any]]:
     """The coding of one column of classes of any type, and the column itself."""
     labels = column_or_1d(check_classes(y), warn=True)
-    classes = np.unique(labels)
-    if len(np.unique(labels[weight > 0.0])) < 2:
-        raise ValueError("y has one class only; a classifier needs at least two classes.")
-    return ClassCoding(classes, one_vs_all=len(classes) > 2), labels
+    return make_coding(see_classes(0, None, y=labels, weight=weight)), labels
+
+
+def signs(y: NDArray[Any]) -> Array:
+    """An indicator matrix as targets -1 and +1, NaN where a label is not known."""
+    labels = np.asarray(y, dtype=np.float64)
+    if not np.all((labels == 0.0) | (labels == 1.0) | np.isnan(labels)):
+        raise ValueError(INDICATOR_ERROR)
+    return 2.0 * labels - 1.0
 
 
 def is_indicator(y: Any) -> bool:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from skmtl._linalg import Array
@@ -77,6 +78,10 @@ class EliminatedFit(Fit, Protocol):
     def stiffness(self) -> float:
         """The share of the curvature that is left when f is refitted, in the direction of the structure."""
 
+    @property
+    def factor(self) -> Array:
+        """A matrix of shape (r, T) whose columns have the inner products Q, in the basis of the design."""
+
     def hessian(self, D: Array) -> Array:
         """Second derivative of ``value`` / alpha in the direction D of the structure."""
 
@@ -88,6 +93,9 @@ class Eliminable(Supervised, Protocol):
 
     def diagonal_energy(self, a: Array) -> Array:
         """Squared norms of the tasks' predictors for the structure diag(a), of shape (T,)."""
+
+    def part(self, tasks: NDArray[np.intp]) -> "Eliminable":
+        """The supervised step of these tasks alone; the values of the parts add up to that of the whole."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def show_table(columns: Iterable[Any], rows: Iterable[Iterable[Any]]) -> None:
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        table.add_column(Text(str(column)), overflow="fold", min_width=min(len(str(column)), 12))
+        table.add_column(Text(str(column)), overflow="fold", min_width=min(len(str(column)), 16))
     for row in rows:
         table.add_row(*(Text(str(cell)) for cell in row))
     Console().print(table)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from skmtl.cli.console import Steps, make_folder, remarks, show_frame, show_table
-from skmtl.cli.problem import Problem, read_problem
+from skmtl.cli.problem import Columns, Problem, read_problem
 from skmtl.cli.selection import Wishes
 
 
@@ -34,14 +34,23 @@ def add_to(app: Any) -> None:
         common: o.Common = None,
         loss: o.LossName = "square",
         rule: o.Rule = "best",
+        engine: o.Engine = "pandas",
+        scheduler: o.Scheduler = None,
+        components: o.Components = 1000,
     ) -> None:
         """Learn to predict several columns of a table, and how they are related.
 
         Gaps in the targets are fine: those labels simply stay unobserved. Parameters are chosen by cross-validation.
         """
+        from skmtl.cli.large import check_engine, connected
+
         columns = o.make_columns(targets, features, ignore, task_column, classification, delimiter)
         wishes = Wishes(penalty, o.make_settings(settings), alpha, kernel, gamma, common, loss, rule)
         wishes.make_penalty()
+        if check_engine(engine, scheduler):
+            with connected(scheduler):
+                fit_large(table, columns, wishes, components, out)
+            return
         fit_table(table, read_problem(table, columns), wishes, out)
 
 
@@ -56,6 +65,21 @@ def fit_table(table: Path, problem: Problem, wishes: Wishes, out: Path) -> None:
     print(*result.choice.why, sep="\n")
     show_result(result)
     for path in write_run(out, result, about(table, problem, result)):
+        print(f"Wrote {path}")
+
+
+def fit_large(table: Path, columns: Columns, wishes: Wishes, components: int, out: Path) -> None:
+    """The same for a table larger than memory: chosen and judged on a sample, fitted to all rows."""
+    from skmtl.cli.large import fit_collection
+    from skmtl.cli.run import write_run
+
+    make_folder(out)
+    with remarks():
+        problem, result, n = fit_collection(table, columns, wishes, components, Steps())
+    print(f"{table}: {n} rows, {len(problem.X)} of them in the sample that chose and judged.", *problem.notes, sep="\n")
+    print(*result.choice.why, sep="\n")
+    show_result(result)
+    for path in write_run(out, result, {**about(table, problem, result), "rows": n}):
         print(f"Wrote {path}")
 
 
@@ -90,8 +114,7 @@ def show_result(result: Any) -> None:
 def show_scores(scores: Any) -> None:
     """Print a comparison: a table per method, with intervals and verdicts."""
     for method, table in scores.groupby("method", sort=False):
-        shown = table.set_index("task")[["score", "independent", "difference"]].rename(columns={"score": method})
-        shown["95% interval"] = [
-            f"{low:+.3f} to {high:+.3f}" for low, high in zip(table["low"], table["high"], strict=True)
-        ]
+        shown = table.set_index("task")[["score", "independent"]].rename(columns={"score": method})
+        numbers = table[["difference", "low", "high"]].itertuples(index=False)
+        shown["difference (95%)"] = [f"{middle:+.3f} [{low:+.3f}, {high:+.3f}]" for middle, low, high in numbers]
         show_frame(shown.assign(verdict=table["verdict"].to_list()), "task")

@@ -84,6 +84,27 @@ Rule = Annotated[
         rich_help_panel=METHOD,
     ),
 ]
+CLUSTER = "Tables larger than memory"
+Engine = Annotated[
+    str,
+    typer.Option(
+        metavar="pandas|dask",
+        help="dask reads CSV, Parquet or a folder of Parquet files block by block.",
+        rich_help_panel=CLUSTER,
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="A Dask scheduler, such as tcp://host:8786.  [default: the threads of this machine]",
+        rich_help_panel=CLUSTER,
+    ),
+]
+Components = Annotated[
+    int,
+    typer.Option(help="Landmarks of a kernel that is not linear, with --engine dask.", rich_help_panel=CLUSTER),
+]
 
 
 def names_in(text: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pandas as pd
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -35,3 +36,11 @@ def features_of(model: Any) -> Features | None:
         return Features(columns.get(NUMBERS, []), columns.get(CATEGORIES, []))
     names = getattr(model, "feature_names_in_", None)
     return None if names is None else Features(list(names), [])
+
+
+def named_predictions(estimator: Any, values: Any) -> pd.DataFrame:
+    """Predictions with a column per task; classes of one column have no task's name."""
+    if values.ndim == 1:
+        name = "prediction" if hasattr(estimator, "classes_") else estimator.task_names_[0]
+        return pd.DataFrame({name: values})
+    return pd.DataFrame(values, columns=estimator.task_names_)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from skmtl import load_model
 from skmtl.cli.console import remarks
-from skmtl.cli.pipeline import features_of
+from skmtl.cli.pipeline import features_of, named_predictions
 from skmtl.cli.tables import check_columns, read_table, write_table
 from skmtl.export import last_step
 
@@ -26,8 +26,22 @@ def add_to(app: Any) -> None:
         out: Annotated[Path, typer.Option(metavar="FILE", help="The predictions, as .csv or .parquet.")],
         task_column: o.TaskColumn = None,
         delimiter: o.Delimiter = None,
+        engine: o.Engine = "pandas",
+        scheduler: o.Scheduler = None,
     ) -> None:
-        """Predict the targets of new rows: a column per target, the rows in the order of the table."""
+        """Predict the targets of new rows: a column per target, the rows in the order of the table.
+
+        With --engine dask the predictions are a folder of parts.
+        """
+        from skmtl.cli.large import check_engine, connected, predict_collection
+
+        if check_engine(engine, scheduler):
+            if task_column is not None:
+                raise ValueError("--task-column is not possible with --engine dask; every task is predicted.")
+            with remarks(), connected(scheduler):
+                n_parts = predict_collection(load_file(model), table, out, delimiter)
+            print(f"Wrote {out}: {n_parts} parts.")
+            return
         with remarks():
             predictions = predict_table(load_file(model), table, task_column=task_column, delimiter=delimiter)
         write_table(predictions, out)
@@ -53,14 +67,6 @@ def predict_table(
         check_columns(path, frame, features.names)
     rows = frame.drop(columns=[task_column] if task_column else []) if features is None else features.clean(frame)
     if task_column is None:
-        return _named(last_step(model), np.asarray(model.predict(rows)))
+        return named_predictions(last_step(model), np.asarray(model.predict(rows)))
     tasks = frame[task_column].astype(object)
     return pd.DataFrame({task_column: tasks, "prediction": model.predict(rows, tasks=tasks)})
-
-
-def _named(estimator: Any, values: Any) -> pd.DataFrame:
-    """A column per task; classes of one column have no task's name."""
-    if values.ndim == 1:
-        name = "prediction" if hasattr(estimator, "classes_") else estimator.task_names_[0]
-        return pd.DataFrame({name: values})
-    return pd.DataFrame(values, columns=estimator.task_names_)

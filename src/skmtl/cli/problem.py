@@ -57,7 +57,11 @@ class Problem:
 
 def read_problem(path: Path, columns: Columns) -> Problem:
     """Read a table and decide what its columns are for, or say what is wrong with it."""
-    frame = read_table(path, delimiter=columns.delimiter)
+    return make_problem(path, read_table(path, delimiter=columns.delimiter), columns)
+
+
+def make_problem(path: Path, frame: pd.DataFrame, columns: Columns) -> Problem:
+    """The problem that a table from ``path`` poses."""
     named = [*columns.targets, *columns.features, *columns.ignore]
     check_columns(path, frame, [*named, *([columns.task_column] if columns.task_column else [])])
     _check_targets(columns)

@@ -8,21 +8,27 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skmtl._linalg import SMALL_DECOMPOSITION, Array, single_threaded
+from skmtl._cluster import is_dask
+from skmtl._linalg import Array
 from skmtl._notebook import draw_relations
-from skmtl._validation import check_count, check_features, check_positive, check_weight, import_extra, match_tasks
-from skmtl.features import FeatureMap, Kernel, make_feature_map
+from skmtl._rows import Rows
+from skmtl._validation import check_count, check_positive, check_weight, import_extra
+from skmtl.estimators.table import Predict, is_large, open_rows
+from skmtl.features import FeatureMap, Kernel, Landmarks, make_feature_map
 from skmtl.losses import Loss
 from skmtl.objective import Problem
 from skmtl.penalties import StructurePenalty, check_penalty
-from skmtl.solvers import auto_eps, make_supervised, solve
-from skmtl.solvers.design import Design, make_design
-from skmtl.targets import Grouped, Labels, Standardized, balance, make_labels, standardize
+from skmtl.solvers import auto_eps, decompose, make_supervised, solve
+from skmtl.targets import BlockLabels, Grouped, LabelReader, Labels, Standardized, balance, make_labels, standardize
+
+# Kernels that sparse rows do not have.
+DENSE_KERNELS = ("precomputed", "chi2", "additive_chi2")
 
 Callback = Callable[[dict[str, float]], None]
 
@@ -54,12 +60,15 @@ class MultiTaskEstimator(BaseEstimator):
         degree: float = 3,
         coef0: float = 1.0,
         kernel_params: Mapping[str, Any] | None = None,
+        n_components: int | None = None,
+        landmarks: Landmarks = "uniform",
         fit_intercept: bool = True,
         balance_tasks: bool = False,
         solver: str = "auto",
         tol: float = 1e-6,
         max_iter: int = 200,
         callback: Callback | None = None,
+        random_state: Any = None,
     ) -> None:
         self.penalty = penalty
         self.alpha = alpha
@@ -71,17 +80,49 @@ class MultiTaskEstimator(BaseEstimator):
         self.degree = degree
         self.coef0 = coef0
         self.kernel_params = kernel_params
+        self.n_components = n_components
+        self.landmarks = landmarks
         self.fit_intercept = fit_intercept
         self.balance_tasks = balance_tasks
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.callback = callback
+        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel not in DENSE_KERNELS
         return tags
+
+    def _on_landmarks(self) -> bool:
+        return self.n_components is not None or not isinstance(self.landmarks, str)
+
+    def _in_blocks(self, X: Any, loss: Loss) -> bool:
+        """Whether X is read a block at a time: Dask, or features too many to be held; square loss needs no more."""
+        landmarks = self._on_landmarks()
+        if is_dask(X):
+            if self.kernel != "linear" and not landmarks:
+                raise ValueError(
+                    f"kernel={self.kernel!r} on Dask collections needs n_components, the number of landmarks on which "
+                    "it is approximated; an exact kernel would have to gather all rows."
+                )
+            if not loss.quadratic:
+                raise ValueError(f"loss={loss.name!r} needs all rows in memory; Dask collections need loss='square'.")
+            return True
+        if not loss.quadratic or not (landmarks or self.kernel == "linear"):
+            return False
+        # Sparse rows are small as they are; what they become on landmarks is not.
+        return (landmarks or not sparse.issparse(X)) and is_large(X, self.n_components or 1)
+
+    def _blocks(self, rows: Rows, reader: LabelReader) -> BlockLabels:
+        """Labels that are read a block at a time."""
+        labels = BlockLabels(rows, reader)
+        self._check_labelled(labels.stats().total)
+        if labels.unlabelled:
+            _warn_unlabelled(labels.unlabelled)
+        return labels
 
     def _table(self, X: Array, Y: Array, sample_weight: Any) -> tuple[Array, Labels]:
         """The rows that have labels, and the labels of a table Y of shape (n, n_tasks) with NaN at its gaps."""
@@ -91,13 +132,14 @@ class MultiTaskEstimator(BaseEstimator):
         weight = np.where(missing, 0.0, weight if weight.ndim == 2 else weight[:, None])
         self._check_labelled(weight.sum(axis=0))
         if unlabelled.any():
-            warnings.warn(f"{int(unlabelled.sum())} rows have no label and are left out.", UserWarning, stacklevel=3)
-        self._rows = np.flatnonzero(~unlabelled)
+            _warn_unlabelled(int(unlabelled.sum()))
+        # Any row may become a landmark; what has no weight counts for nothing else.
+        self._rows = np.arange(len(Y)) if self._on_landmarks() else np.flatnonzero(~unlabelled)
         return self._select(X), make_labels(Y[self._rows], weight[self._rows])
 
     def _column(self, X: Array, y: Array, sample_weight: Any, codes: NDArray[np.intp]) -> tuple[Array, Labels]:
         """The rows and labels of a column y with one task per row."""
-        self._rows = np.arange(len(X))
+        self._rows = np.arange(len(y))
         labels = Grouped.from_rows(y, check_weight(sample_weight, X), codes, len(self.task_names_))
         self._check_labelled(labels.sums(labels.weight))
         return X, labels
@@ -110,11 +152,11 @@ class MultiTaskEstimator(BaseEstimator):
 
     def _select(self, X: Array) -> Array:
         """The rows that have labels; rows and columns of a kernel matrix."""
-        if len(self._rows) == len(X):
+        if len(self._rows) == X.shape[0]:
             return X
         return X[np.ix_(self._rows, self._rows)] if self.kernel == "precomputed" else X[self._rows]
 
-    def _fit(self, X: Array, labels: Labels, loss: Loss, *, scale: bool) -> Self:
+    def _fit(self, X: Any, labels: Any, loss: Loss, *, scale: bool) -> Self:
         """Learn predictors and structure from rows and their labels."""
         settings = self._settings(labels.n_tasks)
         targets = standardize(
@@ -123,8 +165,7 @@ class MultiTaskEstimator(BaseEstimator):
             scale=scale,
         )
         self.feature_map_ = self._make_feature_map().fit(X)
-        with single_threaded(len(X), SMALL_DECOMPOSITION):
-            design = make_design(self.feature_map_, X, targets.labels.row_weight(), intercept=self.fit_intercept)
+        design = decompose(self.feature_map_, X, targets.labels, intercept=self.fit_intercept)
         return self._fit_design(design, targets, loss, settings)
 
     def _settings(self, n_tasks: int) -> Settings:
@@ -137,7 +178,7 @@ class MultiTaskEstimator(BaseEstimator):
             max_iter=check_count("max_iter", self.max_iter),
         )
 
-    def _fit_design(self, design: Design, targets: Standardized, loss: Loss, settings: Settings) -> Self:
+    def _fit_design(self, design: Any, targets: Standardized, loss: Loss, settings: Settings) -> Self:
         """Learn predictors and structure from rows that are decomposed already."""
         penalty, alpha, common, eps, tol, max_iter = settings
         supervised = make_supervised(design, targets.labels, loss, alpha, intercept=self.fit_intercept)
@@ -152,7 +193,7 @@ class MultiTaskEstimator(BaseEstimator):
         self.structure_, self.n_iter_ = solution.structure, solution.n_iter
         self._penalty, self._basis_coef = penalty, None
         if hasattr(penalty, "feature_structure"):
-            self._basis_coef = solution.coef if self.feature_map_.on_rows else design.lift(solution.coef)
+            self._basis_coef = solution.coef if self.feature_map_.dual else design.lift(solution.coef)
         if not solution.converged:
             advice = f"Raise max_iter (now {max_iter}), eps (now {self.eps_:.3g}) or tol."
             warnings.warn(f"{solution.status} {advice}", ConvergenceWarning, stacklevel=3)
@@ -160,7 +201,14 @@ class MultiTaskEstimator(BaseEstimator):
 
     def _make_feature_map(self) -> FeatureMap:
         return make_feature_map(
-            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, kernel_params=self.kernel_params
+            self.kernel,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            kernel_params=self.kernel_params,
+            n_components=self.n_components,
+            landmarks=self.landmarks,
+            random_state=self.random_state,
         )
 
     def _set_coefficients(self, coef: Array) -> None:
@@ -171,20 +219,20 @@ class MultiTaskEstimator(BaseEstimator):
             full[self._rows] = coef
             coef = full
         self._coef = np.ascontiguousarray(coef)
-        if self.feature_map_.on_rows:
+        if self.feature_map_.dual:
             self.dual_coef_ = self._coef
         else:
             self.coef_ = self._coef.T
+        if hasattr(self.feature_map_, "landmarks_"):
+            self.landmarks_ = self.feature_map_.landmarks_
 
-    def _scores(self, X: ArrayLike, tasks: Any = None) -> Array:
-        """The predictors at X: all of them, (n, n_tasks), or of one task per row, (n,)."""
+    def _scores(self, X: Any, tasks: Any = None, read: Callable[[Array], NDArray[Any]] = np.asarray) -> Any:
+        """What ``read`` makes of the predictors at X: all of them, (n, n_tasks), or of one task per row, (n,)."""
         check_is_fitted(self)
-        Z = self.feature_map_.transform(check_features(self, X, reset=False))
-        if tasks is None:
-            return Z @ self._coef + self.intercept_
-        codes = match_tasks(tasks, self.task_names_, len(Z))
-        groups = Grouped(np.empty(0), np.empty(0), codes, len(self.task_names_))
-        return groups.in_rows(groups.scores(groups.arrange(Z), self._coef)) + self.intercept_[codes]
+        n_functions = self._coef.shape[0]
+        rows = open_rows(self, X, tasks, n_functions)
+        predict = Predict(self.feature_map_, self._coef, self.intercept_, read)
+        return rows.map(predict, width=n_functions + rows.shape[1])
 
     @property
     def feature_structure_(self) -> Array:
@@ -255,3 +303,7 @@ class MultiTaskEstimator(BaseEstimator):
             return ""
         names = [str(name) for name in self.task_names_.tolist()]
         return draw_relations(names, self.structure_, self.solution_.certificate)
+
+
+def _warn_unlabelled(count: int) -> None:
+    warnings.warn(f"{count} rows have no label and are left out.", UserWarning, stacklevel=4)

@@ -8,13 +8,19 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
+from skmtl._cluster import is_dask
 from skmtl._linalg import Array
 from skmtl._validation import check_features, check_targets, check_task_names, check_tasks, check_weight
+from skmtl.classes import first_column
 from skmtl.estimators.base import Callback, MultiTaskEstimator
-from skmtl.features import Kernel
+from skmtl.estimators.score import Errors, ErrorSums
+from skmtl.estimators.table import Predict, open_table
+from skmtl.features import Kernel, Landmarks
 from skmtl.losses import Loss, check_loss
 from skmtl.penalties import StructurePenalty
+from skmtl.targets import LabelReader, numbers
 
 
 class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
@@ -49,6 +55,13 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         Parameters of the kernel.
     kernel_params : mapping, optional
         Parameters of a kernel given as a callable.
+    n_components : int, optional
+        Approximate the kernel on so many rows, the landmarks (Nystroem). Time grows with the rows, memory does not:
+        with square loss the table is read a block at a time. Objective, bound and gap are then those of the
+        approximated problem. None: the exact kernel.
+    landmarks : {"uniform", "leverage"} or array-like of shape (n_components, n_features), default="uniform"
+        How landmarks are drawn: all rows alike, or by approximate ridge leverage scores, which costs another pass over
+        the rows. Or the landmarks themselves.
     fit_intercept : bool, default=True
         Whether each task has a constant, which is never penalised.
     scale_targets : bool, default=True
@@ -65,6 +78,8 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         Bound on the iterations of the outer loop.
     callback : callable, optional
         Called with a dict of objective, lower_bound and gap whenever the solver computes a certificate.
+    random_state : int, RandomState instance or None, default=None
+        For drawing landmarks.
 
     Attributes
     ----------
@@ -72,8 +87,10 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         How the tasks are related; entries are exactly zero where they are not.
     coef_ : ndarray of shape (n_tasks, n_features)
         Coefficients, for the linear kernel only.
-    dual_coef_ : ndarray of shape (n_samples, n_tasks)
-        Coefficients on the training rows, for other kernels.
+    dual_coef_ : ndarray of shape (n_samples, n_tasks) or (n_landmarks, n_tasks)
+        Coefficients on the training rows, or on the landmarks, for other kernels.
+    landmarks_ : ndarray of shape (n_landmarks, n_features)
+        The landmarks, with ``n_components``; those that others span to rounding are dropped.
     intercept_ : ndarray of shape (n_tasks,)
     task_names_ : ndarray of shape (n_tasks,)
     eps_ : float
@@ -106,6 +123,8 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         degree: float = 3,
         coef0: float = 1.0,
         kernel_params: Mapping[str, Any] | None = None,
+        n_components: int | None = None,
+        landmarks: Landmarks = "uniform",
         fit_intercept: bool = True,
         scale_targets: bool = True,
         balance_tasks: bool = False,
@@ -113,6 +132,7 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         tol: float = 1e-6,
         max_iter: int = 200,
         callback: Callback | None = None,
+        random_state: Any = None,
     ) -> None:
         super().__init__(
             penalty,
@@ -125,12 +145,15 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
             degree=degree,
             coef0=coef0,
             kernel_params=kernel_params,
+            n_components=n_components,
+            landmarks=landmarks,
             fit_intercept=fit_intercept,
             balance_tasks=balance_tasks,
             solver=solver,
             tol=tol,
             max_iter=max_iter,
             callback=callback,
+            random_state=random_state,
         )
         self.scale_targets = scale_targets
 
@@ -139,13 +162,14 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, tasks: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> Self:
         """Learn predictors and structure.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            For ``kernel="precomputed"`` the kernel matrix, of shape (n_samples, n_samples).
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            For ``kernel="precomputed"`` the kernel matrix, of shape (n_samples, n_samples). May be a memory map, or a
+            Dask array or data frame.
         y : array-like of shape (n_samples, n_tasks) or (n_samples,)
             Targets, NaN where they are not known. The names of a data frame's columns become task names.
         sample_weight : array-like of shape (n_samples,) or (n_samples, n_tasks), optional
@@ -153,25 +177,39 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         tasks : array-like of shape (n_samples,), optional
             Long format: the task of each row, and y has one column.
         """
-        X = check_features(self, X, reset=True)
-        Y, flat = check_targets(y, len(X))
         loss = check_loss(self.loss, purpose="regression")
+        if self._in_blocks(X, loss):
+            return self._fit_blocks(X, y, sample_weight, tasks, loss)
+        X = check_features(self, X, reset=True)
+        Y, flat = check_targets(y, X.shape[0])
         self._flat = flat or tasks is not None
         if tasks is None:
             self.task_names_ = check_task_names(y, Y.shape[1])
             rows, labels = self._table(X, Y, sample_weight)
         else:
-            codes, self.task_names_ = check_tasks(tasks, len(X))
+            codes, self.task_names_ = check_tasks(tasks, X.shape[0])
             rows, labels = self._column(X, _one_column(Y), sample_weight, codes)
         return self._fit(rows, labels, loss, scale=self.scale_targets)
 
-    def predict(self, X: ArrayLike, tasks: Any = None) -> Array:
-        """Predictions of shape (n, n_tasks); (n,) when y was one column of one task, or with ``tasks``."""
-        F = self._scores(X, tasks)
-        return F[:, 0] if F.ndim == 2 and F.shape[1] == 1 and self._flat else F
+    def _fit_blocks(self, X: Any, y: Any, sample_weight: Any, tasks: Any, loss: Loss) -> Self:
+        """Fit a table that is read a block at a time."""
+        table = open_table(self, X, y, sample_weight, tasks, reset=True)
+        self._flat, self.task_names_ = table.flat or tasks is not None, table.names
+        labels = self._blocks(table.rows, LabelReader(len(table.names), numbers))
+        return self._fit(table.rows, labels, loss, scale=self.scale_targets)
 
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, tasks: Any = None) -> float:
+    def predict(self, X: Any, tasks: Any = None) -> Any:
+        """Predictions of shape (n, n_tasks); (n,) when y was one column of one task, or with ``tasks``.
+
+        Of Dask collections they are a Dask array, not computed yet.
+        """
+        check_is_fitted(self)
+        return self._scores(X, tasks, first_column if self._flat else np.asarray)
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> float:
         """R squared, averaged over tasks; over the known targets only. With ``tasks``, over all rows at once."""
+        if is_dask(X):
+            return self._score_blocks(X, y, sample_weight, tasks)
         prediction = self.predict(X, tasks)
         Y, _ = check_targets(y, len(prediction))
         F = prediction.reshape(Y.shape)
@@ -183,6 +221,19 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
             if np.count_nonzero(w) > 1
         ]
         return float(np.mean(scores)) if scores else float("nan")
+
+    def _score_blocks(self, X: Any, y: Any, sample_weight: Any, tasks: Any) -> float:
+        check_is_fitted(self)
+        table = open_table(self, X, y, sample_weight, tasks, reset=False)
+        predict = Predict(self.feature_map_, self._coef, self.intercept_, _two_columns)
+        n_columns = 1 if tasks is not None else len(self.task_names_)
+        errors = Errors(predict, LabelReader(n_columns, numbers))
+        width = len(self._coef) + table.rows.shape[1]
+        return table.rows.reduce(errors, ErrorSums.merge, width=width).r2()
+
+
+def _two_columns(F: Array) -> Array:
+    return F.reshape(len(F), -1)
 
 
 def _one_column(Y: Array) -> Array:

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import get_scorer
 from sklearn.utils.validation import check_is_fitted
 
+from skmtl._cluster import is_dask
 from skmtl._linalg import Array
 from skmtl.losses import Loss
 from skmtl.model_selection.choice import check_rule, choose, describe_choice, make_results
@@ -38,6 +39,16 @@ class SearchEstimator(BaseEstimator):
 
     _model_class: type[BaseEstimator]
     _for_classes = False
+
+    def _in_blocks(self, X: Any, loss: Loss) -> bool:
+        """Never: folds are cut out of memory."""
+        if is_dask(X):
+            raise ValueError(
+                "a search needs its rows in memory; choose parameters on a sample of the Dask collection, and fit a "
+                "MultiTaskRegressor or MultiTaskClassifier with them to all of it. The search itself can run on a "
+                "cluster, with joblib.parallel_config('dask')."
+            )
+        return False
 
     def _fit(self, X: Array, labels: Labels, loss: Loss, *, scale: bool) -> Self:
         rule = check_rule(self.rule)
@@ -186,7 +197,7 @@ class SearchEstimator(BaseEstimator):
         training, learned = fold.training, fold.learned
         model = self._model(**_parameters(fold.candidate))
         rows = np.ix_(fold.train, fold.train) if self.kernel == "precomputed" else fold.train
-        model.feature_map_ = model._make_feature_map().fit(X[rows])
+        model.feature_map_ = _fitted_map(model, training, X[rows])
         model.n_features_in_ = len(fold.train) if self.kernel == "precomputed" else self.n_features_in_
         model._rows = np.arange(len(fold.train))
         coef = training.design.lift(learned.coef) * training.targets.scale
@@ -201,7 +212,7 @@ class SearchEstimator(BaseEstimator):
         model = self._model(**_parameters(best))
         if best.epsilon != 1.0:
             model.set_params(eps=best.epsilon * whole.supervised(best.alpha)[1])
-        model.feature_map_ = model._make_feature_map().fit(X)
+        model.feature_map_ = _fitted_map(model, whole, X)
         model._fit_design(whole.design, whole.targets, loss, model._settings(whole.targets.labels.n_tasks))
         self.__dict__.update({k: v for k, v in vars(model).items() if k.endswith("_") or k.startswith("_")})
         return self
@@ -219,6 +230,11 @@ class SearchEstimator(BaseEstimator):
             known = ", ".join(KERNELS_WITH_GAMMA)
             raise ValueError(f"gammas was given, but kernel={self.kernel!r} has no gamma; kernels that do are {known}.")
         return list(check_grid("gammas", self.gammas, zero=False))
+
+
+def _fitted_map(model: Any, training: Training, X: Any) -> Any:
+    """The map of a training set; of a slice of a kernel the map that it stands for, on the training rows X."""
+    return model._make_feature_map().fit(X) if training.feature_map.on_rows else training.feature_map
 
 
 def _parameters(candidate: Candidate) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from skmtl.estimators import MultiTaskClassifier, MultiTaskRegressor
 from skmtl.estimators.base import Callback
-from skmtl.features import Kernel
+from skmtl.features import Kernel, Landmarks
 from skmtl.losses import Loss
 from skmtl.model_selection.base import SearchEstimator
 from skmtl.penalties import StructurePenalty
@@ -50,8 +50,8 @@ class MultiTaskRegressorCV(SearchEstimator, MultiTaskRegressor):
         The best score, or the sparsest graph within one standard error of it, by paired differences over the folds.
     n_jobs : int, optional
         Folds searched in parallel, through joblib.
-    loss, kernel, degree, coef0, kernel_params, fit_intercept, scale_targets, balance_tasks, solver, tol, max_iter, \
-callback
+    loss, kernel, degree, coef0, kernel_params, n_components, landmarks, fit_intercept, scale_targets, balance_tasks, \
+solver, tol, max_iter, callback, random_state
         As in :class:`MultiTaskRegressor`.
 
     Attributes
@@ -101,6 +101,8 @@ callback
         degree: float = 3,
         coef0: float = 1.0,
         kernel_params: Mapping[str, Any] | None = None,
+        n_components: int | None = None,
+        landmarks: Landmarks = "uniform",
         fit_intercept: bool = True,
         scale_targets: bool = True,
         balance_tasks: bool = False,
@@ -108,6 +110,7 @@ callback
         tol: float = 1e-6,
         max_iter: int = 200,
         callback: Callback | None = None,
+        random_state: Any = None,
     ) -> None:
         _store(self, locals())
 
@@ -150,12 +153,15 @@ class MultiTaskClassifierCV(SearchEstimator, MultiTaskClassifier):
         degree: float = 3,
         coef0: float = 1.0,
         kernel_params: Mapping[str, Any] | None = None,
+        n_components: int | None = None,
+        landmarks: Landmarks = "uniform",
         fit_intercept: bool = True,
         balance_tasks: bool = False,
         solver: str = "auto",
         tol: float = 1e-6,
         max_iter: int = 200,
         callback: Callback | None = None,
+        random_state: Any = None,
     ) -> None:
         _store(self, locals())
 

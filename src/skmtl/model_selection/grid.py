@@ -6,8 +6,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import pdist
 from sklearn.base import clone
+from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
 from skmtl._linalg import Array
 from skmtl._validation import check_positive
@@ -114,9 +114,10 @@ def default_widths(kernel: Any, X: Array) -> list[float | None]:
     """Widths around the median heuristic where the kernel has one, else the kernel's own default."""
     if not isinstance(kernel, str) or kernel not in KERNELS_WITH_WIDTH:
         return [None]
-    rows = X[:: -(-len(X) // ROWS_FOR_MEDIAN)]
-    metric = "sqeuclidean" if kernel == "rbf" else "cityblock"
-    distances = pdist(rows, metric)
+    rows = X[:: -(-X.shape[0] // ROWS_FOR_MEDIAN)]
+    metric = euclidean_distances if kernel == "rbf" else manhattan_distances
+    distances = metric(rows)[np.triu_indices(rows.shape[0], 1)]
+    distances = distances**2 if kernel == "rbf" else distances
     distances = distances[distances > 0.0]
     return [width / float(np.median(distances)) for width in WIDTHS] if len(distances) else [None]
 

@@ -1,6 +1,6 @@
 """Every candidate on every fold: scores, graphs and their accuracy, with one decomposition per fold and width."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from sklearn.base import clone
 
-from skmtl._linalg import SMALL_DECOMPOSITION, Array, single_threaded
+from skmtl._linalg import SMALL_SEARCH, Array, single_threaded
 from skmtl.features import FeatureMap
 from skmtl.losses import Loss
 from skmtl.model_selection.entries import Entries
@@ -23,6 +24,7 @@ from skmtl.solvers.design import _check_square_and_symmetric
 # Leaving one out gives one score; its error is judged from this many groups of rows.
 LOO_GROUPS = 10
 
+Answer = tuple[Candidate, Learned]
 # The score of predictions for test entries, given what was learned on which rows.
 Evaluate = Callable[[Entries, Array, "Fold | None"], float]
 
@@ -83,7 +85,8 @@ class Rows:
         """The fitted map, and training rows that are nobody else's."""
         if self.sliced:
             return self.feature_map, self.X[np.ix_(rows, rows)]
-        return self.feature_map.fit(self.X[rows]), self.X[rows]
+        # A map of its own for each fold: folds may be searched in threads.
+        return clone(self.feature_map).fit(self.X[rows]), self.X[rows]
 
     def test(self, feature_map: FeatureMap, train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
         """Test rows of the fitted map."""
@@ -99,7 +102,7 @@ class Rows:
         """The mean of the diagonal of the kernel; of features about their mean."""
         if self.sliced:
             return float(np.mean(np.diag(self.X))) or 1.0
-        return float(np.mean(np.sum((self.X - (self.X.mean(axis=0) if center else 0.0)) ** 2, axis=1))) or 1.0
+        return self.feature_map.size(self.X, center=center) or 1.0
 
 
 def search_folds(
@@ -133,7 +136,7 @@ def _search_fold(
     evaluate: Evaluate,
     scale: bool,
 ) -> tuple[list[float], list[float]]:
-    with single_threaded(len(split[0]), SMALL_DECOMPOSITION):
+    with single_threaded(len(split[0]), SMALL_SEARCH):
         return _learn_and_score(model, rows, entries, loss, candidates, split, evaluate, scale)
 
 
@@ -156,14 +159,21 @@ def _learn_and_score(
     training = Training(model, feature_map, Z, labels, loss, scale=scale)
     Phi = training.basis(rows.test(feature_map, train, split[1]))
     scores, edges = [], []
-    for candidate, learned in learn_all(training, candidates):
-        F = training.predict(learned, Phi, test)
-        scores.append(evaluate(test, F, Fold(candidate, training, learned, train, split[1])))
-        edges.append(float(learned.n_edges))
+    for _, some in by_alpha(training, candidates):
+        predictions = training.predict([learned for _, learned in some], Phi, test)
+        for (candidate, learned), F in zip(some, predictions, strict=True):
+            scores.append(evaluate(test, F, Fold(candidate, training, learned, train, split[1])))
+            edges.append(float(learned.n_edges))
     return scores, edges
 
 
-def learn_all(training: Training, candidates: Sequence[Candidate]) -> Any:
+def by_alpha(training: Training, candidates: Sequence[Candidate]) -> Iterator[tuple[float, list[Answer]]]:
+    """What the candidates learned, those in a row with the same alpha together."""
+    for alpha, answers in groupby(learn_all(training, candidates), key=lambda answer: answer[0].alpha):
+        yield alpha, list(answers)
+
+
+def learn_all(training: Training, candidates: Sequence[Candidate]) -> Iterator[Answer]:
     """Learn the candidates in order, each from its neighbour at the same alpha, or from itself at the last one."""
     last: dict[Any, Array] = {}
     for candidate in candidates:
@@ -184,15 +194,14 @@ def search_loo(
 ) -> Outcome:
     """Score every candidate on rows left out in turn, with the structure learned on all rows."""
     everything = np.arange(len(entries))
-    with single_threaded(len(entries), SMALL_DECOMPOSITION):
+    with single_threaded(len(entries), SMALL_SEARCH):
         training = rows.whole(model, entries, loss, scale=scale)
         targets = training.targets
         Y = targets.labels.y.reshape(len(entries), -1)
         leave_out = LeaveOneOut(training.design, Y, training.weight, intercept=training.intercept)
         groups = [everything[k::LOO_GROUPS] for k in range(min(LOO_GROUPS, len(entries)))]
         scores, edges, means = [], [], []
-        for alpha, answers in groupby(learn_all(training, candidates), key=lambda answer: answer[0].alpha):
-            some = list(answers)
+        for alpha, some in by_alpha(training, candidates):
             structures = [predictor_structure(learned.structure, candidate.common) for candidate, learned in some]
             for (candidate, learned), F in zip(some, leave_out.predict(structures, alpha), strict=True):
                 F = (F * targets.scale + targets.mean).reshape(entries.y.shape)

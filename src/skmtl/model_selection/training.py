@@ -1,6 +1,6 @@
 """One training set with its decomposition, shared by a whole grid of candidates."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,8 +83,8 @@ class Training:
             scale=scale,
         )
         self.weight = self.targets.labels.row_weight()
-        self._on_rows = feature_map.on_rows
-        with single_threaded(len(rows), SMALL_DECOMPOSITION):
+        self.feature_map, self._on_rows = feature_map, feature_map.on_rows
+        with single_threaded(rows.shape[0], SMALL_DECOMPOSITION):
             self.design = make_design(feature_map, rows, self.weight, intercept=self.intercept)
         self._step: Supervised | None = None
         self._auto = np.nan
@@ -142,12 +142,16 @@ class Training:
             Z -= np.outer(Z @ root, root / self.weight.sum())
         return self.design.project(Z.T).T / np.sqrt(self.design.values)
 
-    def predict(self, learned: Learned, Phi: Array, entries: Entries) -> Array:
-        """Predictions laid out like the entries, in units of the labels."""
-        W = learned.coef * self.targets.scale
-        constant = self.targets.mean + self.targets.scale * learned.intercept
-        constant = np.where(self._single, self._constant, constant)
-        W = np.where(self._single, 0.0, W)
+    def predict(self, learned: Sequence[Learned], Phi: Array, entries: Entries) -> list[Array]:
+        """Predictions of several candidates, laid out like the entries, in units of the labels."""
         if entries.tasks is None:
-            return Phi @ W + constant
-        return np.einsum("ir,ir->i", Phi, W.T[entries.tasks]) + constant[entries.tasks]
+            # One large product is quicker than many narrow ones.
+            scores = np.split(Phi @ np.hstack([one.coef for one in learned]), len(learned), axis=1)
+        else:
+            scores = [np.einsum("ir,ir->i", Phi, one.coef.T[entries.tasks]) for one in learned]
+        return [self._in_units(F, one, entries) for F, one in zip(scores, learned, strict=True)]
+
+    def _in_units(self, F: Array, learned: Learned, entries: Entries) -> Array:
+        F = entries.spread(self.targets.scale) * (F + entries.spread(learned.intercept))
+        F += entries.spread(self.targets.mean)
+        return np.where(entries.spread(self._single), entries.spread(self._constant), F)

@@ -6,7 +6,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skmtl._linalg import eigvalsh, symmetric_part
+from skmtl._linalg import eigvalsh, inverse_spd, symmetric_part
 from skmtl.penalties.base import StructurePenalty, StructureStep
 from skmtl.penalties.cluster import Cluster
 from skmtl.penalties.features import Features
@@ -61,10 +61,10 @@ def minimize_structure(S: ArrayLike, penalty: str | StructurePenalty = "sparse",
     size = float(np.abs(S).max())
     if not np.allclose(S, S.T, atol=1e-10 * size):
         raise ValueError("S is not symmetric.")
-    lowest = float(eigvalsh(S)[0])
-    if lowest <= 0.0:
+    if inverse_spd(symmetric_part(S)) is None:
         raise ValueError(
-            f"the smallest eigenvalue of S is {lowest:.3g}; S must be positive definite, so add a small ridge to it."
+            f"the smallest eigenvalue of S is {eigvalsh(S)[0]:.3g}; S must be positive definite, so add a small ridge "
+            "to it."
         )
     return check_penalty(penalty, len(S)).minimize(symmetric_part(S), tol=tol)
 

@@ -23,9 +23,13 @@ class SmoothPoint(Protocol):
     """
 
     value: float
-    gradient: Array
     P: Array
-    Q: Array
+
+    @property
+    def gradient(self) -> Array: ...
+
+    @property
+    def Q(self) -> Array: ...
 
     def hessian(self, D: Array) -> Array:
         """Product of the Hessian with a symmetric matrix."""
@@ -49,6 +53,11 @@ class StructurePenalty(BaseEstimator):
     name = ""
     tex = ""
     reference = ""
+
+    @property
+    def threshold(self) -> float:
+        """Blocks of tasks stay apart while no dual entry between them exceeds this; zero where no such rule holds."""
+        return 0.0
 
     def check(self, n_tasks: int) -> None:
         """Raise ``ValueError`` when a parameter makes no sense for ``n_tasks`` tasks."""

@@ -1,5 +1,7 @@
 """Few relations between tasks, each strong: the penalty of sparse kernel multi-task learning."""
 
+from functools import partial
+
 import numpy as np
 
 from skmtl._continuation import GENTLE_RIDGE, STAGE_TOL, descend
@@ -11,10 +13,13 @@ from skmtl._linalg import (
     positive_sqrt,
     single_threaded,
     symmetric_part,
+    times_sparse,
 )
-from skmtl.penalties._bound import best_mixture
+from skmtl.penalties._bound import best_mixture, clip_to_box
 from skmtl.penalties._newton import active_newton
+from skmtl.penalties._screening import WORTH_SCREENING
 from skmtl.penalties._splitting import primal_dual
+from skmtl.penalties._step_blocks import minimize_in_blocks
 from skmtl.penalties.base import Certify, Smooth, SmoothPoint, StructurePenalty, StructureStep
 
 
@@ -57,6 +62,10 @@ class Sparse(StructurePenalty):
             known = ", ".join(sorted(STRUCTURE_SOLVERS))
             raise ValueError(f"solver={self.solver!r} of Sparse is not known; choose one of {known}.")
 
+    @property
+    def threshold(self) -> float:
+        return 1.0 - self.mu
+
     def value(self, A: Array) -> float:
         diagonal = np.abs(np.diag(A)).sum()
         return float(self.mu * np.trace(A) + (1.0 - self.mu) * (diagonal + 2.0 * np.abs(np.tril(A, -1)).sum()))
@@ -69,7 +78,7 @@ class Sparse(StructurePenalty):
         self, smooth: Smooth, start: Array, *, certify: Certify, tol: float, max_iter: int
     ) -> tuple[Array, float, int]:
         """Minimise smooth(A) + R(A) at once; returns A, its relative gap and the iterations."""
-        return active_newton(smooth, start, 1.0 - self.mu, certify=certify, tol=tol, max_iter=max_iter)
+        return active_newton(smooth, start, self.threshold, certify=certify, tol=tol, max_iter=max_iter)
 
     def lower_bound(self, Q: Array, eps: float, structure: Array, scale: float = 1.0) -> float:
         # For any W in the box with W >= scale^2 Q the minimum is at least 2 sqrt(eps) tr((W - scale^2 Q)^{1/2}),
@@ -78,7 +87,7 @@ class Sparse(StructurePenalty):
         if W is None:
             return -np.inf
         scaled = scale**2 * Q
-        return float(np.sqrt(eps)) * best_mixture(W - scaled, np.eye(len(Q)) - scaled)
+        return float(np.sqrt(eps)) * best_mixture(W - scaled, np.eye(len(Q)) - scaled)[0]
 
     def feasible_scale(self, Q: Array, eps: float, structure: Array) -> float:
         # W >= s^2 Q for s^2 up to one over the largest eigenvalue of W^-1 Q; at that very point the bound is weak.
@@ -95,21 +104,18 @@ class Sparse(StructurePenalty):
     def _dual_guess(self, Q: Array, eps: float, structure: Array) -> Array | None:
         """A point of the box near eps A^-2 + Q, which is the best one at the optimum."""
         P = inverse_spd(structure)
-        return None if P is None else self._box(eps * (P @ P) + Q)
+        return None if P is None else clip_to_box(eps * (P @ P) + Q, self.threshold)
 
-    def _box(self, W: Array) -> Array:
-        """W clipped to what the dual allows: one on the diagonal, at most 1 - mu in size off it."""
-        W = np.clip(symmetric_part(W), self.mu - 1.0, 1.0 - self.mu)
-        np.fill_diagonal(W, 1.0)
-        return W
+    def _step_gap(self, A: Array, root: Array, P: Array | None, S: Array, tol: float) -> float:
+        """Relative gap of the structure step, from its dual 2 tr((S^{1/2} W S^{1/2})^{1/2}); root = S^{1/2}.
 
-    def _step_gap(self, A: Array, root: Array, P: Array | None, S: Array) -> float:
-        """Relative gap of the structure step, from its dual 2 tr((S^{1/2} W S^{1/2})^{1/2}); root = S^{1/2}."""
+        A gap of ``tol`` is good enough.
+        """
         if P is None:
             return np.inf
         cost = float(np.sum(P * S)) + self.value(A)
-        W = self._box(P @ S @ P)
-        return (cost - best_mixture(root @ W @ root, S, enough=cost)) / cost
+        W = clip_to_box(P @ S @ P, self.threshold)
+        return (cost - best_mixture(root @ W @ root, S, enough=(1.0 - tol) * cost)[0]) / cost
 
 
 class _TraceInverse:
@@ -122,7 +128,7 @@ class _TraceInverse:
         self.gradient = -self.Q
 
     def hessian(self, D: Array) -> Array:
-        half = self.P @ D @ self.Q
+        half = times_sparse(self.P, D) @ self.Q
         return half + half.T
 
 
@@ -142,7 +148,7 @@ def _by_newton(penalty: Sparse, S: Array, start: Array | None, tol: float) -> St
             return None if P is None else _TraceInverse(P, target)
 
         def certify(A: Array, point: SmoothPoint, value: float) -> float:
-            return penalty._step_gap(A, root, point.P, target) if last else 0.0
+            return penalty._step_gap(A, root, point.P, target, tol) if last else 0.0
 
         stage_tol = tol if last else STAGE_TOL
         return penalty.minimize_with(smooth, A, certify=certify, tol=stage_tol, max_iter=max_iter)
@@ -159,6 +165,13 @@ def _by_newton(penalty: Sparse, S: Array, start: Array | None, tol: float) -> St
     return StructureStep(A, gap)
 
 
+def _screened(penalty: Sparse, S: Array, start: Array | None, tol: float) -> StructureStep:
+    """Newton on the blocks into which the tasks fall, where there are many tasks."""
+    if len(S) < WORTH_SCREENING or penalty.threshold == 0.0:
+        return _by_newton(penalty, S, start, tol)
+    return minimize_in_blocks(S, penalty, partial(_by_newton, penalty), start, tol)
+
+
 def _by_primal_dual(penalty: Sparse, S: Array, start: Array | None, tol: float) -> StructureStep:
     s, U = eigh(S)
     root = symmetric_part((U * positive_sqrt(s)) @ U.T)
@@ -166,11 +179,11 @@ def _by_primal_dual(penalty: Sparse, S: Array, start: Array | None, tol: float) 
         S,
         penalty.mu,
         start=start,
-        certify=lambda A: penalty._step_gap(A, root, inverse_spd(A), S),
+        certify=lambda A: penalty._step_gap(A, root, inverse_spd(A), S, tol),
         tol=tol,
         max_iter=penalty.max_iter or 30_000,
     )
     return StructureStep(A, gap)
 
 
-STRUCTURE_SOLVERS = {"newton": _by_newton, "primal-dual": _by_primal_dual}
+STRUCTURE_SOLVERS = {"newton": _screened, "primal-dual": _by_primal_dual}

@@ -1,10 +1,10 @@
 """Where tasks stand in a picture: their groups, an order that keeps groups together, and places in the plane."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from skmtl._linalg import Array
 from skmtl._notebook import circle_order
@@ -13,6 +13,8 @@ from skmtl._validation import import_extra
 ALONE = -1
 # Attraction between all tasks of a graph, so that its parts stay near one another, and extra attraction in a group.
 EVERYWHERE, IN_GROUP = 0.02, 1.5
+# The length of springs in the unit square times the root of the number of tasks; steps and their number.
+SPREAD, FIRST_STEP, ROUNDS = 2.2, 0.2, 150
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,11 @@ def arrange(structure: Array) -> Arrangement:
 def _find_groups(strength: Array) -> NDArray[np.intp]:
     """Communities of the graph by modularity, the largest first."""
     networkx = import_extra("networkx")
-    graph = _graph(strength)
+    a, b = np.nonzero(np.triu(strength, 1))
+    graph = networkx.Graph()
+    # In a fixed order: communities depend on it.
+    graph.add_nodes_from(np.unique([a, b]).tolist())
+    graph.add_weighted_edges_from(zip(a.tolist(), b.tolist(), strength[a, b].tolist(), strict=True))
     groups = np.full(len(strength), ALONE, dtype=np.intp)
     found = networkx.community.louvain_communities(graph, weight="weight", seed=0)
     for k, members in enumerate(sorted(found, key=lambda members: (-len(members), min(members)))):
@@ -68,28 +74,30 @@ def _find_groups(strength: Array) -> NDArray[np.intp]:
 
 def _find_places(strength: Array, groups: NDArray[np.intp], order: NDArray[np.intp]) -> Array:
     """Springs between related tasks, started with the groups around a circle."""
-    networkx = import_extra("networkx")
     related = order[groups[order] != ALONE]
     places = np.full((len(strength), 2), np.nan)
     if not len(related):
         return places
     turns = 2.0 * np.pi * np.arange(len(related)) / len(related)
-    start = {int(t): (np.cos(turn), np.sin(turn)) for t, turn in zip(related, turns, strict=True)}
     pull = strength * np.where(groups[:, None] == groups, 1.0 + IN_GROUP, 1.0) + EVERYWHERE
-    everyone = _graph(pull, related)
-    spread = 2.2 / np.sqrt(len(related))
-    found = networkx.spring_layout(everyone, k=spread, pos=start, iterations=200, seed=0, weight="weight")
-    places[related] = [found[int(t)] for t in related]
-    low, high = places[related].min(axis=0), places[related].max(axis=0)
-    return (places - low) / np.maximum(high - low, 1e-9)
+    found = _relax(pull[np.ix_(related, related)], np.column_stack([np.cos(turns), np.sin(turns)]))
+    low, high = found.min(axis=0), found.max(axis=0)
+    places[related] = (found - low) / np.maximum(high - low, 1e-9)
+    return places
 
 
-def _graph(weights: Array, nodes: NDArray[np.intp] | None = None) -> Any:
-    """The graph of the positive entries above the diagonal, between ``nodes`` or between all that have one."""
-    graph = import_extra("networkx").Graph()
-    a, b = np.nonzero(np.triu(weights, 1))
-    keep = np.ones(len(a), dtype=bool) if nodes is None else np.isin(a, nodes) & np.isin(b, nodes)
-    # In a fixed order: layouts and communities depend on it.
-    graph.add_nodes_from(sorted({int(t) for t in (*a[keep], *b[keep])}))
-    graph.add_weighted_edges_from((int(i), int(j), float(weights[i, j])) for i, j in zip(a[keep], b[keep], strict=True))
-    return graph
+def _relax(pull: Array, places: Array) -> Array:
+    """Let all tasks repel one another and springs pull them together, in ever smaller steps.
+
+    References
+    ----------
+    Fruchterman, Reingold. Graph drawing by force-directed placement. Software: Practice and Experience 1991.
+    """
+    rest = SPREAD / np.sqrt(len(pull))
+    for step in np.linspace(FIRST_STEP, 0.0, ROUNDS, endpoint=False):
+        distance = np.maximum(cdist(places, places), 0.01)
+        push = rest**2 / distance**2 - pull * distance / rest
+        # sum_j push_ij (x_i - x_j)
+        force = push.sum(axis=1, keepdims=True) * places - push @ places
+        places = places + step * force / np.maximum(np.linalg.norm(force, axis=1, keepdims=True), 0.01)
+    return places

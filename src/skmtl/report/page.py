@@ -9,6 +9,8 @@ from typing import Any
 from skmtl._validation import import_extra
 from skmtl.report.numbers import FILTERS
 
+# The parts of the script, in this order, make one function.
+SCRIPT = ("base", "graph", "matrix", "charts", "start")
 DIGITS = 5
 MOST_ROWS, WIDEST_TABLE = 300, 30
 # What ends a script element, starts a comment in it, or ends a line of JavaScript.
@@ -32,7 +34,8 @@ def render(summary: dict[str, Any]) -> str:
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(FILTERS)
     # Ours, not a user's: the page allows this script and this style and no other, by their hashes.
-    script, style = (_asset(f"page.{kind}") for kind in ("js", "css"))
+    script = "(() => {\n" + "\n".join(_asset(f"{part}.js") for part in SCRIPT) + "})();"
+    style = _asset("page.css")
     markup = import_extra("markupsafe").Markup
     return environment.from_string(_asset("page.html")).render(
         summary=summary,
@@ -55,7 +58,7 @@ def embed(data: Any) -> str:
 
 
 def _asset(name: str) -> str:
-    return files("skmtl.report").joinpath(name).read_text(encoding="utf-8")
+    return files("skmtl.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

@@ -72,6 +72,8 @@ def summarise(
         "certificate": _certificate(estimator.solution_),
         "comparison": None if comparison is None else summarise_comparison(comparison, index, estimator._penalty.name),
         "stability": None if stability is None else summarise_stability(stability, index),
+        # Where mu was chosen for this, by the number of false edges that is expected.
+        "stability_mu": None if stability is None else stability.attrs.get("mu"),
         "path": None if path is None else summarise_path(path, index),
     }
     summary["findings"] = [describe_relations(summary), describe_sharing(summary), describe_proof(summary)]

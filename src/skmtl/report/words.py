@@ -71,7 +71,7 @@ def describe_sharing(summary: dict[str, Any]) -> Sentence:
 def _compared(method: dict[str, Any]) -> str:
     verdicts = [row["verdict"] for row in method["tasks"]]
     helps, hurts, rest = (verdicts.count(verdict) for verdict in ("helps", "hurts", "no evidence"))
-    text = f"Measured against independent tasks on held-out rows, {method['method']} "
+    text = f"Measured against independent tasks on held-out rows, the method {method['method']} "
     if rest == len(verdicts):
         text += f"shows no evidence of a difference on any single one of {_count(rest, 'task')}"
     else:
@@ -80,7 +80,7 @@ def _compared(method: dict[str, Any]) -> str:
     overall = method["overall"]
     if overall is None or overall["difference"] is None:
         return text + "."
-    change = write(overall["difference"], form="+.3f")
+    change = write(overall["difference"], form="+.2g")
     return f"{text}; over all tasks the score changes by {change} ({overall['verdict']})."
 
 

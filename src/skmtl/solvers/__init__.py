@@ -2,28 +2,31 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from skmtl._linalg import Array, single_threaded
+from skmtl._linalg import SMALL_DECOMPOSITION, Array, single_threaded
+from skmtl.features import FeatureMap
 from skmtl.losses import Loss
 from skmtl.objective import Fit, Problem, Proof, Supervised
 from skmtl.solvers.alternation import alternate
-from skmtl.solvers.design import Design
+from skmtl.solvers.blocks import BlockDesign
+from skmtl.solvers.design import Basis, make_design
 from skmtl.solvers.dual_ridge import DualRidge
-from skmtl.solvers.joint import approximate_jointly, solve_jointly
+from skmtl.solvers.joint import approximate_jointly
 from skmtl.solvers.newton_cg import NewtonStep
 from skmtl.solvers.result import Progress, Solution
 from skmtl.solvers.ridge import Ridge
-from skmtl.targets import Labels
+from skmtl.solvers.screened import solve_screened
 
 # eps="auto" is this share of the mean squared norm of the independent tasks' predictors.
-AUTO_EPS, AUTO_EPS_TOL = 1e-2, 1e-3
+AUTO_EPS, AUTO_EPS_TOL = 1e-2, 1e-4
 # Up to this many labels, a matrix of labels by labels is factorised.
 FEW_LABELS = 1500
 
 SOLVERS: dict[str, Callable[..., tuple[Proof, int]]] = {
-    "newton": solve_jointly,
+    "newton": solve_screened,
     "anderson": partial(alternate, accelerate=True),
     "alternating": partial(alternate, accelerate=False),
 }
@@ -86,13 +89,26 @@ def _choose_solver(problem: Problem, solver: str) -> str:
 
 def auto_eps(supervised: Supervised) -> float:
     """The eps that suits the scale of the problem; 1e-2 where there is nothing to learn."""
-    identity = np.eye(supervised.n_tasks)
-    energy = supervised.solve(identity, tol=AUTO_EPS_TOL).energy(identity)
-    return AUTO_EPS * (float(np.mean(np.diag(energy))) or 1.0)
+    if hasattr(supervised, "diagonal_energy"):
+        energy = supervised.diagonal_energy(np.ones(supervised.n_tasks))
+    else:
+        identity = np.eye(supervised.n_tasks)
+        energy = np.diag(supervised.solve(identity, tol=AUTO_EPS_TOL).energy(identity))
+    return AUTO_EPS * (float(np.mean(energy)) or 1.0)
 
 
-def make_supervised(design: Design, labels: Labels, loss: Loss, alpha: float, *, intercept: bool) -> Supervised:
+def decompose(feature_map: FeatureMap, X: Any, labels: Any, *, intercept: bool) -> Basis:
+    """The training rows in a good basis: from memory, or from sums over their blocks."""
+    if labels.in_blocks:
+        return BlockDesign(feature_map, labels, intercept=intercept)
+    with single_threaded(X.shape[0], SMALL_DECOMPOSITION):
+        return make_design(feature_map, X, labels.row_weight(), intercept=intercept)
+
+
+def make_supervised(design: Any, labels: Any, loss: Loss, alpha: float, *, intercept: bool) -> Supervised:
     """The supervised step: closed form for square loss and labels that are complete or few, else Newton."""
+    if labels.in_blocks:
+        return design.supervised(alpha)
     if loss.quadratic and labels.complete():
         weight = labels.row_weight()
         targets = np.sqrt(weight)[:, None] * labels.y.reshape(len(weight), -1)

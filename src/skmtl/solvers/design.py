@@ -5,24 +5,31 @@ H subtracts the weighted mean (with an intercept; else H = I). A predictor with 
 scores ``V diag(k)^{1/2} W`` on the weighted rows, and squared norm W'W.
 """
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 
-from skmtl._linalg import Array, eigh
+from skmtl._linalg import Array, eigh, not_psd
 from skmtl.features import FeatureMap
 
 BLOCK = 256
 
 
-class Design(Protocol):
-    """What the solvers and estimators need of the training rows."""
+class Basis(Protocol):
+    """What estimators need of the training rows."""
 
     # Positive eigenvalues k, of shape (r,).
     values: Array
     # Weighted mean of the rows of Z, of shape (D,); zero without an intercept.
     center: Array
+
+    def lift(self, W: Array) -> Array:
+        """Coefficients on Z, of shape (D, T), of the predictor W."""
+
+
+class Design(Basis, Protocol):
+    """What the solvers need of the training rows in memory."""
 
     def project(self, Y: Array) -> Array:
         """V'Y for targets Y of the weighted rows, of shape (n, T); the result is (r, T)."""
@@ -30,11 +37,8 @@ class Design(Protocol):
     def rows(self) -> Array:
         """Phi, the centred rows in the basis, without their weights, of shape (n, r)."""
 
-    def lift(self, W: Array) -> Array:
-        """Coefficients on Z, of shape (D, T), of the predictor W."""
 
-
-def make_design(feature_map: FeatureMap, X: Array, weight: Array, *, intercept: bool) -> Design:
+def make_design(feature_map: FeatureMap, X: Any, weight: Array, *, intercept: bool) -> Design:
     """The design of rows X with positive or zero weights of shape (n,)."""
     Z = feature_map.transform(X)
     if feature_map.on_rows:
@@ -42,7 +46,9 @@ def make_design(feature_map: FeatureMap, X: Array, weight: Array, *, intercept: 
             _check_square_and_symmetric(Z)
             Z = Z.copy()
         return KernelDesign(Z, weight, intercept=intercept)
-    return PrimalDesign(Z, weight, intercept=intercept)
+    if sparse.issparse(Z):
+        return SparseDesign(Z, weight, intercept=intercept)
+    return PrimalDesign(feature_map, Z, weight, intercept=intercept)
 
 
 class KernelDesign:
@@ -84,8 +90,7 @@ class KernelDesign:
         return self._vectors.T @ Y
 
     def rows(self) -> Array:
-        root = np.divide(1.0, self._root, out=np.zeros_like(self._root), where=self._root > 0.0)
-        return root[:, None] * self._vectors * np.sqrt(self.values)
+        return _inverse(self._root)[:, None] * self._vectors * np.sqrt(self.values)
 
     def lift(self, W: Array) -> Array:
         C = self._vectors @ (W / np.sqrt(self.values)[:, None])
@@ -96,36 +101,70 @@ class KernelDesign:
 
 
 class PrimalDesign:
-    """The design of explicit features Z whose metric is the identity, decomposed on their smaller side."""
+    """The design of explicit features Z, decomposed on their smaller side."""
 
-    def __init__(self, Z: Array, weight: Array, *, intercept: bool) -> None:
-        n, D = Z.shape
-        self.center = weight @ Z / weight.sum() if intercept else np.zeros(D)
+    def __init__(self, feature_map: FeatureMap, Z: Array, weight: Array, *, intercept: bool) -> None:
+        self._map = feature_map
+        self.center = weight @ Z / weight.sum() if intercept else np.zeros(Z.shape[1])
         self._root = np.sqrt(weight)[:, None]
-        self._rows = self._root * (Z - self.center)
+        self._rows = feature_map.orthonormal(self._root * (Z - self.center))
+        n, D = self._rows.shape
         small = self._rows.T @ self._rows if D <= n else self._rows @ self._rows.T
-        values, vectors = eigh(small, overwrite=True)
-        keep = values > max(n, D) * np.finfo(float).eps * max(values[-1], 0.0)
-        self.values, vectors = values[keep], vectors[:, keep]
+        self.values, vectors = spectrum(small, n)
         self._basis = vectors if D <= n else self._rows.T @ (vectors / np.sqrt(self.values))
 
     def project(self, Y: Array) -> Array:
         return (self._basis.T @ (self._rows.T @ Y)) / np.sqrt(self.values)[:, None]
 
     def rows(self) -> Array:
-        root = np.divide(1.0, self._root, out=np.zeros_like(self._root), where=self._root > 0.0)
-        return (root * self._rows) @ self._basis
+        return (_inverse(self._root) * self._rows) @ self._basis
+
+    def lift(self, W: Array) -> Array:
+        return self._map.lift(self._basis @ W)
+
+
+class SparseDesign:
+    """The design of sparse features: centring them would fill them, so that it is done to their products."""
+
+    def __init__(self, Z: Any, weight: Array, *, intercept: bool) -> None:
+        n, D = Z.shape
+        self._Z, root = Z, np.sqrt(weight)
+        # The weighted rows are Zw - root center'.
+        self._Zw, self._root = sparse.diags_array(root, format="csr") @ Z, root[:, None]
+        self.center = weight @ Z / weight.sum() if intercept else np.zeros(D)
+        if D <= n:
+            # Z'Z - n center center', the center being the mean.
+            small = (self._Zw.T @ self._Zw).toarray() - weight.sum() * np.outer(self.center, self.center)
+        else:
+            u = self._Zw @ self.center - 0.5 * float(self.center @ self.center) * root
+            small = (self._Zw @ self._Zw.T).toarray() - np.outer(u, root) - np.outer(root, u)
+        self.values, vectors = spectrum(small, n)
+        self._basis = vectors if D <= n else self._adjoint(vectors / np.sqrt(self.values))
+
+    def _adjoint(self, U: Array) -> Array:
+        """The centred, weighted rows transposed, times U."""
+        return np.asarray(self._Zw.T @ U - np.outer(self.center, self._root[:, 0] @ U))
+
+    def project(self, Y: Array) -> Array:
+        return (self._basis.T @ self._adjoint(Y)) / np.sqrt(self.values)[:, None]
+
+    def rows(self) -> Array:
+        return np.asarray(self._Z @ self._basis - self.center @ self._basis)
 
     def lift(self, W: Array) -> Array:
         return self._basis @ W
 
 
-def not_psd(lowest: float) -> ValueError:
-    """The error for a kernel matrix with a negative eigenvalue."""
-    return ValueError(
-        f"the kernel is not positive semidefinite on these rows (smallest eigenvalue {lowest:.3g}), so it has no "
-        "space of functions; use another kernel (rbf, laplacian, linear, polynomial, cosine, chi2) or other parameters."
-    )
+def spectrum(small: Array, n: float) -> tuple[Array, Array]:
+    """Positive eigenvalues and their vectors of the products of n rows; the matrix is overwritten."""
+    values, vectors = eigh(small, overwrite=True)
+    keep = values > max(n, len(small)) * np.finfo(float).eps * max(values[-1], 0.0)
+    return values[keep], vectors[:, keep]
+
+
+def _inverse(root: Array) -> Array:
+    """1 / root, zero where it is zero."""
+    return np.divide(1.0, root, out=np.zeros_like(root), where=root > 0.0)
 
 
 def _check_square_and_symmetric(K: Array) -> None:

@@ -35,10 +35,10 @@ class DualRidge:
         row = np.broadcast_to(np.arange(shape[0]).reshape(-1, *[1] * (len(shape) - 1)), shape)
         known = labels.weight > 0.0
         order = np.argsort(task[known], kind="stable")
-        self.task, self.row = task[known][order], row[known][order]
+        self.task = task[known][order]
         self.y, self.inverse_weight = labels.y[known][order], 1.0 / labels.weight[known][order]
         # A row of features per label; task by task.
-        self.Phi = labels.arrange(rows)[self.row]
+        self.Phi = labels.arrange(rows)[row[known][order]]
         self.counts = np.bincount(self.task, minlength=self.n_tasks)
         self._K = self.Phi @ self.Phi.T
 
@@ -46,6 +46,16 @@ class DualRidge:
         """The same labels at another alpha."""
         other = copy(self)
         other.alpha = alpha
+        return other
+
+    def part(self, tasks: NDArray[np.intp]) -> "DualRidge":
+        """The problem of some of the tasks, in that order; n is still that of all."""
+        other = copy(self)
+        labels = np.concatenate([np.flatnonzero(self.task == t) for t in tasks])
+        other.n_tasks, other.counts = len(tasks), self.counts[tasks]
+        other.task = np.repeat(np.arange(len(tasks)), other.counts)
+        other.y, other.inverse_weight, other.Phi = self.y[labels], self.inverse_weight[labels], self.Phi[labels]
+        other._K = self._K[np.ix_(labels, labels)]
         return other
 
     def solve(self, A: Array, *, tol: float = 0.0) -> "DualRidgeFit":
@@ -115,14 +125,14 @@ class DualRidgeFit:
         self.value = problem.alpha * self._Yc
 
     @cached_property
-    def _PhiC(self) -> Array:
+    def factor(self) -> Array:
         """Phi'C, of shape (r, n_tasks)."""
         return self._problem.table(self._c)
 
     @cached_property
     def Q(self) -> Array:
         """C'KC."""
-        return symmetric_part(self._PhiC.T @ self._PhiC)
+        return symmetric_part(self.factor.T @ self.factor)
 
     @property
     def intercept(self) -> Array:
@@ -142,8 +152,8 @@ class DualRidgeFit:
     def hessian(self, D: Array) -> Array:
         """Second derivative of ``value`` / alpha in the direction D of the structure."""
         problem = self._problem
-        moved = np.einsum("ir,ri->i", problem.Phi, (self._PhiC @ D)[:, problem.task])
-        return 2.0 * symmetric_part(self._PhiC.T @ problem.table(self._system.solve(moved)))
+        moved = np.einsum("ir,ri->i", problem.Phi, (self.factor @ D)[:, problem.task])
+        return 2.0 * symmetric_part(self.factor.T @ problem.table(self._system.solve(moved)))
 
     @cached_property
     def stiffness(self) -> float:
@@ -153,4 +163,4 @@ class DualRidgeFit:
 
     def coefficients(self) -> Array:
         """Phi'C A: coefficients in the orthonormal basis, of shape (r, n_tasks)."""
-        return self._PhiC @ self._A
+        return self.factor @ self._A

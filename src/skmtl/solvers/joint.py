@@ -1,6 +1,7 @@
 """Newton on the structure with f eliminated: the whole problem at once, for square loss and complete labels."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -26,10 +27,22 @@ class _Eliminated:
 
     def __init__(self, problem: Problem, A: Array, P: Array, eps: float) -> None:
         self.fit = cast(EliminatedFit, problem.fit(A))
-        self.P, self._PP, self._eps = P, P @ P, eps
+        self.P, self._eps = P, eps
         self.value = self.fit.value / problem.alpha + eps * float(np.trace(P))
-        self.gradient = -self.fit.Q - eps * self._PP
-        self.Q = self.fit.stiffness * self.fit.Q + eps * self._PP
+
+    # What follows is needed only where a step is taken.
+
+    @cached_property
+    def _PP(self) -> Array:
+        return self.P @ self.P
+
+    @cached_property
+    def gradient(self) -> Array:
+        return -self.fit.Q - self._eps * self._PP
+
+    @cached_property
+    def Q(self) -> Array:
+        return self.fit.stiffness * self.fit.Q + self._eps * self._PP
 
     def hessian(self, D: Array) -> Array:
         half = self._eps * (self.P @ D @ self._PP)

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmtl._linalg import Array, eigh, symmetric_part
+from skmtl._linalg import Array, symmetric_part
 from skmtl.losses import Loss
+from skmtl.solvers.coordinates import Coordinates, conjugate_gradients
 from skmtl.targets import Labels
 
 MAX_NEWTON_STEPS = 60
-MAX_CG_STEPS = 500
 MAX_BACKTRACKS = 30
 # A loss without curvature is rounded over widths that shrink by this factor, down to a smallest one.
 NARROWER, NARROWEST, STAGE_GAP = 0.2, 1e-10, 1e-4
@@ -76,7 +76,7 @@ class NewtonStep:
         The value is then exact to the square of that, except for what rounding the corner of a loss costs: up to a
         few times ``tol``, relative to the value.
         """
-        basis = _Basis(A)
+        basis = Coordinates(A)
         point = _Point(basis.inward(self._W), self._b)
         exact = max(tol**2, SMALLEST_GAP)
         relaxed = getattr(self.loss, "relaxed", None)
@@ -88,7 +88,7 @@ class NewtonStep:
         return fit
 
     def _narrow(
-        self, relaxed: Callable[[float], Loss], point: _Point, basis: "_Basis", tol: float, exact: float
+        self, relaxed: Callable[[float], Loss], point: _Point, basis: Coordinates, tol: float, exact: float
     ) -> "NewtonFit":
         """Round the corner of the loss over shrinking widths; a width costs at most its half per label."""
         while True:
@@ -99,7 +99,7 @@ class NewtonStep:
             point = self._newton(fit.loss, point, basis, STAGE_GAP).point
             self._width = max(NARROWER * self._width, min(narrow_enough, self._width))
 
-    def _newton(self, loss: Loss, point: _Point, basis: "_Basis", tol: float) -> "NewtonFit":
+    def _newton(self, loss: Loss, point: _Point, basis: Coordinates, tol: float) -> "NewtonFit":
         """Newton for one smooth loss until its own gap is at most ``tol``."""
         fit = NewtonFit(self, loss, point, basis)
         for _ in range(MAX_NEWTON_STEPS):
@@ -126,24 +126,16 @@ class NewtonStep:
         if self.intercept:
             gradient = gradient - h * labels.spread(labels.sums(gradient) / h_sums)
 
-        D = np.zeros_like(fit.point.G)
         residual = -(basis.inward_gradient(labels.adjoint(self.Phi, gradient)) / self.n + 2.0 * alpha * fit.point.G)
         # The gap of the supervised step is |residual|^2 / (4 alpha); Newton on a curved loss need not be exact.
         enough = 2.0 * alpha * tol * abs(fit.smooth_value)
         if not fit.loss.quadratic:
             enough = max(enough, FORCING * float(np.sum(residual**2)))
-        Z = residual / diagonal
-        direction, rz = Z, float(np.sum(residual * Z))
-        for _ in range(MAX_CG_STEPS):
-            if float(np.sum(residual**2)) <= enough:
-                break
-            H = basis.inward_gradient(curve(basis.outward(direction))) / self.n + 2.0 * alpha * direction
-            step = rz / float(np.sum(direction * H))
-            D = D + step * direction
-            residual = residual - step * H
-            Z = residual / diagonal
-            rz, previous = float(np.sum(residual * Z)), rz
-            direction = Z + (rz / previous) * direction
+
+        def apply(direction: Array) -> Array:
+            return basis.inward_gradient(curve(basis.outward(direction))) / self.n + 2.0 * alpha * direction
+
+        D = conjugate_gradients(apply, residual, diagonal, enough)
         if not self.intercept:
             return _Point(D, np.zeros_like(fit.point.b))
         moved = labels.scores(self.Phi, basis.outward(D))
@@ -174,36 +166,10 @@ class NewtonStep:
         return None
 
 
-class _Basis:
-    """The coordinates G of a predictor W for A = U diag(root^2) U'."""
-
-    def __init__(self, A: Array) -> None:
-        a, self._U = eigh(A)
-        self.A = A
-        self.root = np.sqrt(np.maximum(a, 0.0))
-        self._inverse = np.divide(1.0, self.root, out=np.zeros_like(a), where=self.root > 1e-10 * self.root[-1])
-
-    def outward(self, G: Array) -> Array:
-        """W = G diag(root) U'."""
-        return (G * self.root) @ self._U.T
-
-    def inward(self, W: Array) -> Array:
-        """G of W; directions that A does not have are dropped."""
-        return (W @ self._U) * self._inverse
-
-    def inward_gradient(self, gradient: Array) -> Array:
-        """The gradient in G of a function of W."""
-        return (gradient @ self._U) * self.root
-
-    def unpenalised(self, G: Array) -> Array:
-        """W A^-1."""
-        return (G * self._inverse) @ self._U.T
-
-
 class NewtonFit:
     """A predictor with its dual coefficients, for a loss or for the smooth one that stands for it."""
 
-    def __init__(self, problem: NewtonStep, loss: Loss, point: _Point, basis: _Basis) -> None:
+    def __init__(self, problem: NewtonStep, loss: Loss, point: _Point, basis: Coordinates) -> None:
         self._problem, self.loss, self.point, self.basis = problem, loss, point, basis
         labels = problem.labels
         self.scores = labels.scores(problem.Phi, basis.outward(point.G)) + labels.spread(point.b)
@@ -274,6 +240,4 @@ class NewtonFit:
         return self.basis.outward(self.point.G)
 
     def energy(self, A: Array) -> Array:
-        """Inner products of the tasks' own parts W (A + c 11')^-1 A."""
-        own = self.basis.unpenalised(self.point.G) @ A
-        return symmetric_part(own.T @ own)
+        return self.basis.energy(self.point.G, A)

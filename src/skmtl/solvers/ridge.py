@@ -1,9 +1,11 @@
 """The supervised step for square loss and complete labels: closed form in two eigenbases."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skmtl._linalg import Array, eigh, symmetric_part
 
@@ -29,6 +31,8 @@ class Ridge:
     rest: float
     n: float
     alpha: float
+    # The last structure and its fit: searches start where they ended.
+    _last: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @classmethod
     def from_targets(cls, values: Array, projected: Array, targets: Array, n: float, alpha: float) -> "Ridge":
@@ -42,12 +46,19 @@ class Ridge:
 
     def solve(self, A: Array, *, tol: float = 0.0) -> "RidgeFit":
         """The best f for the structure A."""
-        return RidgeFit(self, *eigh(A))
+        if not (self._last and np.array_equal(self._last[0], A)):
+            self._last[:] = A.copy(), RidgeFit(self, *eigh(A))
+        fit: RidgeFit = self._last[1]
+        return fit
 
     def diagonal_energy(self, a: Array) -> Array:
         """Squared norms of the tasks' predictors for the structure diag(a), of shape (n_tasks,)."""
         C = self.targets / (self.values[:, None] * a + self.n * self.alpha)
         return a**2 * np.einsum("i,it,it->t", self.values, C, C)
+
+    def part(self, tasks: NDArray[np.intp]) -> "Ridge":
+        """The problem of these tasks alone, with their share of the rest."""
+        return replace(self, targets=self.targets[:, tasks], rest=self.rest * len(tasks) / self.n_tasks)
 
     @property
     def n_tasks(self) -> int:
@@ -82,6 +93,11 @@ class RidgeFit:
     def Q(self) -> Array:
         """C'KC."""
         return symmetric_part(self._U @ self._Q_rotated @ self._U.T)
+
+    @property
+    def factor(self) -> Array:
+        """diag(k)^{1/2} V'C, of shape (r, n_tasks), with inner products Q."""
+        return (np.sqrt(self._problem.values)[:, None] * self._C) @ self._U.T
 
     def dual(self, scale: float) -> float:
         """2 alpha s <C, Y> - n alpha^2 s^2 ||C||^2."""

@@ -1,65 +1,31 @@
-"""Labels: a table with gaps or one label per row, centred and scaled so that one alpha and one eps serve all tasks."""
+"""Labels in memory: a table with gaps, or one label per row."""
 
-from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skmtl._linalg import Array
-
-# Sums of squares of numbers beyond these lose their meaning in double precision.
-LARGEST, SMALLEST = 1e75, 1e-75
-# A task that varies by no more than this, relative to its size, is constant.
-ROUNDING = 16.0 * float(np.finfo(float).eps)
-TINY = float(np.finfo(float).tiny)
+from skmtl.targets.base import Labels, positive
+from skmtl.targets.scaling import Scaling, TaskStats
 
 
-class Labels(Protocol):
-    """Labels y with weights, zero where a label is missing. Arrays of entries have the layout of ``y``.
+class _InMemory:
+    """What labels in memory do alike, whatever their layout."""
 
-    ``Phi`` stands for features of the rows as ``arrange`` returns them, and W of shape (r, T) for predictors.
-    """
+    in_blocks = False
 
-    y: Array
-    weight: Array
-    n_tasks: int
+    def stats(self: Any) -> TaskStats:
+        return TaskStats.from_labels(self)
 
-    def with_labels(self, y: Array, weight: Array) -> Self:
-        """Other labels and weights in the same layout."""
+    def scaled(self: Any, scaling: Scaling) -> Any:
+        return self.with_labels(scaling.apply(self), self.weight)
 
-    def complete(self) -> bool:
-        """Whether every row has a label for every task, with one weight."""
-
-    def row_weight(self) -> Array:
-        """The share of each row in the total weight, which is n, of shape (n_rows,)."""
-
-    def arrange(self, rows: Array) -> Array:
-        """Rows, of shape (n_rows, r), in the order that ``scores`` and ``adjoint`` expect."""
-
-    def scores(self, Phi: Array, W: Array) -> Array:
-        """Phi W at the entries."""
-
-    def adjoint(self, Phi: Array, U: Array) -> Array:
-        """Phi' U, of shape (r, T)."""
-
-    def normal(self, Phi: Array, h: Array, W: Array, *, center: bool) -> Array:
-        """Phi' H Phi W, H = diag(h), of shape (r, T); with ``center`` after subtracting means weighted by h."""
-
-    def grams(self, Phi: Array, h: Array, *, center: bool) -> Array:
-        """The matrices that ``normal`` applies to each task, of shape (T, r, r)."""
-
-    def sums(self, U: Array) -> Array:
-        """The sum of the entries of each task, of shape (T,)."""
-
-    def maxima(self, U: Array) -> Array:
-        """The largest entry of each task among those with a label, of shape (T,)."""
-
-    def spread(self, v: NDArray[Any]) -> NDArray[Any]:
-        """A value per task, of shape (T,), as something to combine with entries."""
+    def reweighted(self: Any, factor: Array) -> Any:
+        return self.with_labels(self.y, self.weight * self.spread(factor))
 
 
-class Table:
+class Table(_InMemory):
     """One row of labels per row of X, of shape (n_rows, n_tasks)."""
 
     def __init__(self, y: Array, weight: Array) -> None:
@@ -87,7 +53,7 @@ class Table:
     def normal(self, Phi: Array, h: Array, W: Array, *, center: bool) -> Array:
         U = h * (Phi @ W)
         if center:
-            U -= h * (U.sum(axis=0) / _positive(h.sum(axis=0)))
+            U -= h * (U.sum(axis=0) / positive(h.sum(axis=0)))
         return Phi.T @ U
 
     def grams(self, Phi: Array, h: Array, *, center: bool) -> Array:
@@ -103,7 +69,7 @@ class Table:
         return v[None, :]
 
 
-class Grouped:
+class Grouped(_InMemory):
     """One label per row of X; entries are kept task by task, so memory is what the labels need.
 
     Parameters
@@ -166,7 +132,7 @@ class Grouped:
             block, weight = Phi[rows], h[rows]
             u = weight * (block @ w)
             if center:
-                u -= weight * (u.sum() / _positive(weight.sum()))
+                u -= weight * (u.sum() / positive(weight.sum()))
             np.dot(u, block, out=result[t])
         return result.T
 
@@ -183,56 +149,11 @@ class Grouped:
         return np.repeat(v, self._counts)
 
 
-def _positive(total: Any) -> Any:
-    """A total of weights by which one may divide."""
-    return np.maximum(total, TINY)
-
-
 def _gram(Phi: Array, h: Array, *, center: bool) -> Array:
     """Phi' diag(h) Phi, of rows centred by their mean weighted by h."""
     if center:
-        Phi = Phi - (h @ Phi) / _positive(h.sum())
+        Phi = Phi - (h @ Phi) / positive(h.sum())
     return (Phi * h[:, None]).T @ Phi
-
-
-@dataclass(frozen=True)
-class Standardized:
-    """Labels ``(y - mean) / scale``, with mean and scale of shape (n_tasks,)."""
-
-    labels: Labels
-    mean: Array
-    scale: Array
-
-
-def standardize(labels: Labels, *, center: bool, scale: bool) -> Standardized:
-    """Subtract the weighted mean of each task, and divide by the root mean square of what is left."""
-    size = np.maximum(labels.maxima(np.abs(labels.y)), 0.0)
-    if not scale and (size.max() > LARGEST or 0.0 < size.max() < SMALLEST):
-        raise ValueError(
-            f"the targets reach {size.max():.3g}, beyond what squares in double precision can hold; "
-            "set scale_targets=True or change their unit."
-        )
-    # In units of the largest label nothing overflows.
-    unit = np.where(size > 0.0, size, 1.0)
-    y = labels.y / labels.spread(unit)
-    total = _positive(labels.sums(labels.weight))
-    mean = np.zeros(labels.n_tasks)
-    if center:
-        highest, lowest = labels.maxima(y), -labels.maxima(-y)
-        # A constant is its own mean, without rounding.
-        constant = highest - lowest <= ROUNDING
-        mean = np.where(constant, np.where(np.isfinite(highest), highest, 0.0), labels.sums(labels.weight * y) / total)
-        y = np.where(labels.spread(constant), 0.0, y - labels.spread(mean))
-    spread = np.sqrt(labels.sums(labels.weight * y**2) / total)
-    factor = np.where(spread > 0.0, spread, 1.0) if scale else 1.0 / unit
-    return Standardized(labels.with_labels(y / labels.spread(factor), labels.weight), mean * unit, factor * unit)
-
-
-def balance(labels: Labels) -> Labels:
-    """Give every task the same total weight."""
-    totals = labels.sums(labels.weight)
-    factor = np.divide(totals.mean(), totals, out=np.zeros_like(totals), where=totals > 0.0)
-    return labels.with_labels(labels.y, labels.weight * labels.spread(factor))
 
 
 def make_labels(Y: Array, weight: Array) -> Labels:

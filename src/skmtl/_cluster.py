@@ -1,0 +1,155 @@
+"""Rows of Dask collections: the same blocks, taken by whatever scheduler the user has connected."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skmtl._rows import MemoryRows
+
+S = TypeVar("S")
+# How many results are merged at a time, on the worker that has most of them.
+FAN_IN = 4
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a Dask collection; Dask itself is not imported."""
+    return hasattr(X, "__dask_graph__")
+
+
+class DaskRows:
+    """Rows of a Dask array; nothing of it is gathered but what is asked for.
+
+    Parameters
+    ----------
+    X : dask array of shape (n, d)
+        Each block has all its columns.
+    columns : mapping of str to dask array
+        With the same blocks of rows.
+    names : sequence of str, optional
+        Names of the features, for messages.
+    """
+
+    def __init__(self, X: Any, columns: Mapping[str, Any], names: Sequence[str] | None = None) -> None:
+        self._X, self._columns, self._names = X, dict(columns), names
+        self.shape: tuple[int, int] = X.shape
+        self._features = True
+
+    @classmethod
+    def from_collections(
+        cls, X: Any, columns: Mapping[str, Any], names: Sequence[str] | None = None, *, lengths: bool = True
+    ) -> "DaskRows":
+        """Arrays and data frames, with known lengths and the same blocks of rows; the columns may be in memory."""
+        import dask.array as da
+
+        arrays = _to_arrays([X, *columns.values()], lengths=lengths)
+        X = arrays[0].rechunk({1: -1})
+        aligned = {}
+        for name, column in zip(columns, arrays[1:], strict=True):
+            if column.shape[0] != X.shape[0] and lengths:
+                raise ValueError(f"X has {X.shape[0]} rows but {name} has {column.shape[0]}; they must match.")
+            chunks = {0: X.chunks[0], 1: -1} if column.ndim == 2 else {0: X.chunks[0]}
+            aligned[name] = da.rechunk(column, chunks) if lengths else column
+        return cls(X, aligned, names)
+
+    def columns_only(self) -> "DaskRows":
+        rows = DaskRows(self._X, self._columns, self._names)
+        rows._features = False
+        return rows
+
+    def take(self, indices: NDArray[np.intp]) -> Any:
+        return MemoryRows(self._X[indices].compute(), names=self._names).take(np.arange(len(indices)))
+
+    def reduce(self, leaf: Callable[..., S], merge: Callable[[S, S], S], *, width: int) -> S:
+        from dask import delayed
+
+        # A node of the graph, so that it travels to a worker once.
+        job = delayed(_Reduce(leaf, merge, width, self._names, self.shape[1]), pure=False, traverse=False)
+        task = delayed(_reduce_block, pure=False)
+        starts = np.concatenate([[0], np.cumsum(self._X.chunks[0])[:-1]]).astype(int).tolist()
+        blocks = self._X.to_delayed()[:, 0] if self._features else [None] * len(starts)
+        columns = {name: column.to_delayed().ravel() for name, column in self._columns.items()}
+        parts = [
+            task(job, start, block, {name: column[i] for name, column in columns.items()})
+            for i, (start, block) in enumerate(zip(starts, blocks, strict=True))
+        ]
+        join = delayed(_merge, pure=False)
+        while len(parts) > 1:
+            parts = [join(merge, parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
+        total: S = parts[0].compute()
+        return total
+
+    def map(self, function: Callable[..., NDArray[Any]], *, width: int) -> Any:
+        import dask.array as da
+        from dask import delayed
+
+        example = function(np.ones((1, self.shape[1])), **{k: np.zeros(1, c.dtype) for k, c in self._columns.items()})
+        names = list(self._columns)
+        arrays = [self._X, *(column[:, None] for column in self._columns.values())]
+        shape = {"drop_axis": 1} if example.ndim == 1 else {"chunks": (self._X.chunks[0], (example.shape[1],))}
+        return da.map_blocks(
+            _map_block,
+            *arrays,
+            function=delayed(function, pure=False, traverse=False),
+            names=names,
+            width=width,
+            labels=self._names,
+            dtype=example.dtype,
+            meta=example[:0],
+            **shape,
+        )
+
+
+class _Reduce(NamedTuple):
+    """What to do with a block of a collection."""
+
+    leaf: Callable[..., Any]
+    merge: Callable[..., Any]
+    width: int
+    names: Sequence[str] | None
+    n_features: int
+
+
+def _reduce_block(job: _Reduce, start: int, X: Any, columns: dict[str, Any]) -> Any:
+    if X is None:
+        # Nobody looks at these rows, but their number counts.
+        length = len(next(iter(columns.values())))
+        rows = MemoryRows(np.broadcast_to(0.0, (length, job.n_features)), columns, start=start).columns_only()
+    else:
+        rows = MemoryRows(np.asarray(X), columns, start=start, names=job.names)
+    return rows.reduce(job.leaf, job.merge, width=job.width)
+
+
+def _merge(merge: Callable[[S, S], S], parts: list[S]) -> S:
+    total = parts[0]
+    for part in parts[1:]:
+        total = merge(total, part)
+    return total
+
+
+def _map_block(
+    X: NDArray[Any], *columns: NDArray[Any], function: Any, names: list[str], width: int, labels: Any
+) -> NDArray[Any]:
+    given = {name: column[:, 0] for name, column in zip(names, columns, strict=True)}
+    return MemoryRows(X, given, names=labels).map(function, width=width)
+
+
+def _to_arrays(collections: Sequence[Any], *, lengths: bool) -> list[Any]:
+    """Dask arrays of arrays in memory, Dask arrays and data frames; unknown lengths are computed together."""
+    import dask
+    import dask.array as da
+
+    frames = [one for one in collections if hasattr(one, "to_dask_array")]
+    known = iter(dask.compute(*(frame.map_partitions(len) for frame in frames)) if lengths else [None] * len(frames))
+    arrays = []
+    for one in collections:
+        if hasattr(one, "to_dask_array"):
+            counts = next(known)
+            one = one.to_dask_array() if counts is None else one.to_dask_array(lengths=[int(c) for c in counts])
+        elif not is_dask(one):
+            one = da.from_array(np.asarray(one))
+        elif lengths and np.isnan(one.shape[0]):
+            one = one.copy().compute_chunk_sizes()
+        arrays.append(one)
+    return arrays

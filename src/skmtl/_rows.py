@@ -1,0 +1,120 @@
+"""Rows of a table, taken a block at a time, so that what is made of them never exists all at once."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+# Numbers in double precision that a block of rows may become: 64 MB.
+BLOCK_ENTRIES = 2**23
+# Tables whose features are more numbers than this are not handled at once.
+LARGE = 2**25
+
+S = TypeVar("S")
+
+
+class Rows(Protocol):
+    """The rows of X with columns that go with them, such as labels and weights."""
+
+    shape: tuple[int, int]
+
+    def columns_only(self) -> "Rows":
+        """The same rows whose blocks have None for X, where nobody needs to read it."""
+
+    def take(self, indices: NDArray[np.intp]) -> Any:
+        """Some rows of X, in memory and in double precision; indices ascend."""
+
+    def reduce(self, leaf: Callable[..., S], merge: Callable[[S, S], S], *, width: int) -> S:
+        """``leaf(start, X, **columns)`` of every block, merged; ``width`` numbers are made of each row.
+
+        ``start`` is the position of the block's first row.
+        """
+
+    def map(self, function: Callable[..., NDArray[Any]], *, width: int) -> Any:
+        """``function(X, **columns)`` of every block, an entry or a row of its result for each row, in their order."""
+
+
+class MemoryRows:
+    """Rows of an array in memory or of a memory map, dense or sparse.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n, d)
+        Of any type of numbers. Blocks are float64, and are checked to be finite when they are taken.
+    columns : mapping of str to ndarray
+        Arrays with an entry or a row for every row of X.
+    start : int
+        The position of the first row in a larger table.
+    names : sequence of str, optional
+        Names of the features, for messages.
+    """
+
+    def __init__(
+        self, X: Any, columns: Mapping[str, Any] | None = None, *, start: int = 0, names: Sequence[str] | None = None
+    ) -> None:
+        self._X, self._columns, self._start, self._names = X, dict(columns or {}), start, names
+        self.shape: tuple[int, int] = X.shape
+
+    def columns_only(self) -> "MemoryRows":
+        rows = MemoryRows(self._X, self._columns, start=self._start)
+        rows._X = None
+        return rows
+
+    def take(self, indices: NDArray[np.intp]) -> Any:
+        return self._check(self._X[indices])
+
+    def reduce(self, leaf: Callable[..., S], merge: Callable[[S, S], S], *, width: int) -> S:
+        parts = (leaf(self._start + rows.start, X, **columns) for rows, X, columns in self._blocks(width))
+        total = next(parts)
+        for part in parts:
+            total = merge(total, part)
+        return total
+
+    def map(self, function: Callable[..., NDArray[Any]], *, width: int) -> NDArray[Any]:
+        result: NDArray[Any] | None = None
+        for rows, X, columns in self._blocks(width):
+            part = function(X, **columns)
+            if len(part) == self.shape[0]:
+                return part
+            if result is None:
+                result = np.empty((self.shape[0], *part.shape[1:]), dtype=part.dtype)
+            result[rows] = part
+        assert result is not None
+        return result
+
+    def _blocks(self, width: int) -> Iterator[tuple[slice, Any, dict[str, Any]]]:
+        n = self.shape[0]
+        step = max(BLOCK_ENTRIES // max(width, 1), 64)
+        for start in range(0, n, step):
+            rows = slice(start, min(start + step, n))
+            X = None if self._X is None else self._check(self._X[rows])
+            yield rows, X, {name: column[rows] for name, column in self._columns.items()}
+
+    def _check(self, X: Any) -> Any:
+        """A block in double precision, refused where it is not finite."""
+        if sparse.issparse(X):
+            X = sparse.csr_array(X, dtype=np.float64)
+            check_finite(X.data, X.indices, self._names)
+            return X
+        X = np.asarray(X, dtype=np.float64)
+        check_finite(X, None, self._names)
+        return X
+
+
+def as_rows(X: Any) -> Rows:
+    """Rows as they are, or those of an array."""
+    return X if hasattr(X, "reduce") else MemoryRows(X)
+
+
+def check_finite(values: NDArray[Any], columns: NDArray[Any] | None, names: Sequence[str] | None) -> None:
+    """Refuse NaN and infinity; ``columns`` are those of the stored values of a sparse matrix."""
+    bad = ~np.isfinite(values)
+    if not bad.any():
+        return
+    column = int(columns[bad].min()) if columns is not None else int(np.flatnonzero(bad.any(axis=0))[0])
+    where = f"column {column}" if names is None else f"column {names[column]!r}"
+    raise ValueError(
+        f"X has {int(bad.sum())} NaN or infinite values, the first of them in {where}; impute or drop them."
+    )

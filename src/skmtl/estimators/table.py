@@ -1,0 +1,149 @@
+"""Tables that are read a block at a time: large arrays, memory maps, Dask arrays and data frames."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from skmtl._cluster import DaskRows, is_dask
+from skmtl._linalg import Array
+from skmtl._rows import LARGE, MemoryRows, Rows
+from skmtl._validation import check_features, check_rows, check_task_names, check_tasks, check_weight, match_tasks
+from skmtl.features import FeatureMap
+from skmtl.targets import Grouped
+
+
+def is_large(X: Any, n_functions: int) -> bool:
+    """Whether an array has, or becomes, more numbers than should be handled at once."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    return len(shape) == 2 and shape[0] * max(shape[1], n_functions) > LARGE and shape[0] >= n_functions
+
+
+@dataclass(frozen=True)
+class OpenTable:
+    """Rows with the columns ``y``, as it came, ``weight`` and ``tasks`` where they were given.
+
+    ``names`` are those of the columns of y, or of the tasks in long format.
+    """
+
+    rows: Rows
+    names: NDArray[Any]
+    flat: bool
+
+
+def open_table(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any, *, reset: bool) -> OpenTable:
+    """The table of X, y and what goes with it."""
+    opener = _open_dask if is_dask(X) else _open_memory
+    return opener(estimator, X, y, sample_weight, tasks, reset=reset)
+
+
+def open_rows(estimator: Any, X: Any, tasks: Any, n_functions: int) -> Rows:
+    """Rows to predict, with the numbers of their tasks where they were given."""
+    names, known = getattr(estimator, "feature_names_in_", None), estimator.task_names_
+    if is_dask(X):
+        _check_features(estimator, X, reset=False)
+        columns = {} if tasks is None else {"tasks": _codes(tasks, known)}
+        return DaskRows.from_collections(X, columns, names, lengths=tasks is not None)
+    if is_large(X, n_functions):
+        _check_features(estimator, X, reset=False)
+        X = _array(X)
+    else:
+        X = check_features(estimator, X, reset=False)
+    return MemoryRows(X, {} if tasks is None else {"tasks": match_tasks(tasks, known, X.shape[0])}, names=names)
+
+
+def _open_memory(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any, *, reset: bool) -> OpenTable:
+    _check_features(estimator, X, reset=reset)
+    array, labels = _array(X), np.asarray(y)
+    _check_shape(labels.shape)
+    check_rows(labels, array.shape[0])
+    n_columns = labels.shape[1] if labels.ndim == 2 else 1
+    columns = {"y": labels}
+    if sample_weight is not None:
+        columns["weight"] = check_weight(sample_weight, array, None if tasks is not None else n_columns)
+    if tasks is None:
+        names = check_task_names(y, n_columns)
+    elif reset:
+        columns["tasks"], names = check_tasks(tasks, array.shape[0])
+    else:
+        names = estimator.task_names_
+        columns["tasks"] = match_tasks(tasks, names, array.shape[0])
+    rows = MemoryRows(array, columns, names=getattr(estimator, "feature_names_in_", None))
+    return OpenTable(rows, names, labels.ndim == 1)
+
+
+def _open_dask(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any, *, reset: bool) -> OpenTable:
+    import dask.array as da
+
+    _check_features(estimator, X, reset=reset)
+    columns = {"y": y}
+    if sample_weight is not None:
+        columns["weight"] = sample_weight
+    names = check_task_names(y, y.shape[1] if y.ndim == 2 else 1)
+    if tasks is not None:
+        values = getattr(tasks, "values", tasks)
+        if reset:
+            found = np.asarray(da.unique(values))
+            names = check_tasks(found, len(found))[1]
+        else:
+            names = estimator.task_names_
+        columns["tasks"] = _codes(tasks, names)
+    rows = DaskRows.from_collections(X, columns, getattr(estimator, "feature_names_in_", None))
+    _check_shape(y.shape)
+    return OpenTable(rows, names, y.ndim == 1)
+
+
+def _codes(tasks: Any, names: Any) -> Any:
+    """The numbers of tasks on a cluster."""
+    if not is_dask(tasks):
+        return match_tasks(tasks, names, len(tasks))
+    values = getattr(tasks, "values", tasks)
+    return values.map_blocks(_match, names=names, dtype=np.intp, meta=np.empty(0, dtype=np.intp))
+
+
+def _match(tasks: NDArray[Any], names: NDArray[Any]) -> NDArray[np.intp]:
+    return match_tasks(tasks, names, len(tasks))
+
+
+def _check_features(estimator: Any, X: Any, *, reset: bool) -> None:
+    """The number and the names of the features, without a look at the rows."""
+    if is_dask(X):
+        # An empty frame or array says the same of the columns.
+        X = X._meta if hasattr(X, "columns") else np.empty((0, *X.shape[1:]))
+    if len(X.shape) != 2:
+        raise ValueError(f"Expected 2D array, got an X of {len(X.shape)} dimensions instead.")
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    if len(shape) not in (1, 2) or (len(shape) == 2 and shape[1] == 0):
+        raise ValueError(f"y has shape {shape}; it must be (n,) for one task or (n, n_tasks).")
+
+
+def _array(X: Any) -> Any:
+    """The array of a data frame; anything else as it is."""
+    if isinstance(X, pd.DataFrame):
+        return X.to_numpy()
+    return X.tocsr() if sparse.issparse(X) else X
+
+
+@dataclass(frozen=True)
+class Predict:
+    """Predictions for a block of rows: scores of all tasks, (b, n_tasks), or of each row's own, (b,), then ``read``."""
+
+    feature_map: FeatureMap
+    coef: Array
+    intercept: Array
+    read: Callable[[Array], NDArray[Any]]
+
+    def __call__(self, X: Any, tasks: NDArray[np.intp] | None = None) -> NDArray[Any]:
+        Z = self.feature_map.transform(X)
+        if tasks is None:
+            return self.read(Z @ self.coef + self.intercept)
+        groups = Grouped(np.empty(0), np.empty(0), tasks, len(self.intercept))
+        return self.read(groups.in_rows(groups.scores(groups.arrange(Z), self.coef)) + self.intercept[tasks])

@@ -1,0 +1,121 @@
+/* Line charts: panels one above the other on one axis, with a cross-hair. */
+function ticks(low, high, count) {
+  const rough = (high - low) / count || 1, power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough * 0.7);
+  const found = [];
+  for (let v = Math.ceil(low / step - 1e-9) * step; v <= high + 1e-9 * step; v += step) found.push(Number(v.toPrecision(12)));
+  return found;
+}
+
+function drawPanel(svg, panel, x, width, margin) {
+  const { top, height } = panel;
+  const values = panel.series.flatMap((s) => s.values.concat(s.low || [], s.high || [])).filter((v) => v !== null);
+  let [low, high] = [Math.min(...values), Math.max(...values)];
+  if (panel.zero) [low, high] = [Math.min(0, low), Math.max(0, high)];
+  if (high - low < 1e-12) [low, high] = [low - 0.5, high + 0.5];
+  const pad = 0.06 * (high - low);
+  if (!(panel.zero && low === 0)) low -= pad;
+  high += pad;
+  const y = (v) => top + height - ((v - low) / (high - low)) * height;
+  const axis = make("g", { class: "axis" }, svg);
+  make("text", { class: "title", x: 0, y: top - 9 }, axis, panel.title);
+  for (const v of ticks(low, high, height > 110 ? 4 : 3)) {
+    make("line", { x1: margin.left, x2: width - margin.right, y1: y(v), y2: y(v) }, axis);
+    make("text", { x: margin.left - 7, y: y(v) + 4, "text-anchor": "end" }, axis, panel.label ? panel.label(v) : number(v));
+  }
+  for (const s of panel.series) {
+    const known = s.values.map((v, k) => k).filter((k) => s.values[k] !== null);
+    const path = (list, ks) => ks.map((k) => `${x(k).toFixed(1)},${y(list[k]).toFixed(1)}`).join("L");
+    if (s.low) make("path", { class: "band", d: `M${path(s.high, known)}L${path(s.low, [...known].reverse())}Z` }, svg);
+    make("path", { class: `curve ${s.kind}`, d: `M${path(s.values, known)}` }, svg);
+    if (s.kind === "main")
+      for (const k of known) make("circle", { class: "mark", cx: x(k).toFixed(1), cy: y(s.values[k]).toFixed(1), r: 2.6 }, svg);
+  }
+}
+
+function drawPath(host) {
+  const { mus, n_edges, scores, errors, curves } = data.path;
+  const hasScores = scores.some((s) => s !== null);
+  const svg = make("svg", { tabindex: 0, role: "img", "aria-label": "The path along mu; the table below holds its numbers." }, host);
+  let x = () => 0, cursor = null, cross = null, floor = 0;
+
+  function draw(width) {
+    const margin = { left: 46, right: 14 }, panels = [];
+    let top = 48;
+    const add = (title, height, series, options) => {
+      panels.push({ title, top, height, series, ...options });
+      top += height + 46;
+    };
+    if (curves.length)
+      add("weight of each relation", width < 600 ? 170 : 220,
+        curves.map((c) => ({ values: c.weights, kind: sign(c.weights[c.weights.length - 1]) })), { zero: true });
+    add("related pairs", 90, [{ values: n_edges, kind: "main" }], { zero: true });
+    if (hasScores)
+      add("score on held-out rows, ± standard error", 110, [{
+        values: scores, kind: "main",
+        low: scores.map((s, k) => s === null ? null : s - (errors[k] || 0)),
+        high: scores.map((s, k) => s === null ? null : s + (errors[k] || 0)),
+      }], {});
+    floor = top - 46;
+    const height = floor + 44, span = mus[mus.length - 1] - mus[0] || 1;
+    const at = (mu) => margin.left + ((mu - mus[0]) / span) * (width - margin.left - margin.right);
+    x = (k) => at(mus[k]);
+    svg.replaceChildren();
+    for (const [key, value] of Object.entries({ viewBox: `0 0 ${width} ${height}`, width, height })) svg.setAttribute(key, value);
+    if (data.mu !== null && data.mu >= mus[0] && data.mu <= mus[mus.length - 1]) {
+      make("line", { class: "chosen", x1: at(data.mu), x2: at(data.mu), y1: 18, y2: floor }, svg);
+      const end = at(data.mu) > width / 2;
+      const axis = make("g", { class: "axis" }, svg);
+      make("text", { x: at(data.mu) + (end ? 4 : -4), y: 12, "text-anchor": end ? "end" : "start" }, axis, `this graph: mu = ${number(data.mu)}`);
+    }
+    for (const panel of panels) drawPanel(svg, panel, x, width, margin);
+    const axis = make("g", { class: "axis" }, svg);
+    for (const mu of ticks(mus[0], mus[mus.length - 1], width < 600 ? 4 : 8))
+      make("text", { x: at(mu), y: floor + 18, "text-anchor": "middle" }, axis, number(mu));
+    make("text", { x: width - margin.right, y: floor + 37, "text-anchor": "end" }, axis, "mu  →  more relations");
+    make("text", { x: margin.left, y: floor + 37 }, axis, "fewer  ←");
+    cross = make("line", { class: "cross", y1: 30, y2: floor, visibility: "hidden" }, svg);
+  }
+  function show(k) {
+    cursor = k;
+    for (const end of ["x1", "x2"]) cross.setAttribute(end, x(k));
+    cross.setAttribute("visibility", "visible");
+    const box = svg.getBoundingClientRect();
+    const rows = [["threshold 1 − mu", number(1 - mus[k])], ["related pairs", String(n_edges[k])]];
+    if (scores[k] !== null) rows.push(["score", `${number(scores[k], 4)} ± ${number(errors[k], 2)}`]);
+    showTip(box.left + x(k), box.top + 30, [`mu = ${number(mus[k])}`], rows);
+  }
+  function leave() {
+    cursor = null;
+    if (cross) cross.setAttribute("visibility", "hidden");
+    hideTip();
+  }
+  function point(event) {
+    const at = event.clientX - svg.getBoundingClientRect().left;
+    show(mus.reduce((best, _, k) => (Math.abs(x(k) - at) < Math.abs(x(best) - at) ? k : best), 0));
+  }
+  svg.addEventListener("pointermove", point);
+  svg.addEventListener("pointerdown", point);
+  svg.addEventListener("pointerleave", leave);
+  svg.addEventListener("blur", leave);
+  svg.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    show(clamp((cursor === null ? -step : cursor) + step, 0, mus.length - 1));
+  });
+  onWidth(host, draw);
+}
+
+function drawHistory(host) {
+  const logs = data.history.map((gap) => (gap === null ? null : Math.log10(Math.max(gap, 1e-16))));
+  const svg = make("svg", { role: "img", "aria-label": "The gap closing while the solver ran" }, host);
+  onWidth(host, (width) => {
+    const margin = { left: 46, right: 10 };
+    const x = (k) => margin.left + (k / (logs.length - 1)) * (width - margin.left - margin.right);
+    svg.replaceChildren();
+    for (const [key, value] of Object.entries({ viewBox: `0 0 ${width} 150`, width, height: 150 })) svg.setAttribute(key, value);
+    const label = (v) => (Number.isInteger(v) ? `1e${v}`.replace("-", "−") : "");
+    drawPanel(svg, { title: "gap", top: 26, height: 112, series: [{ values: logs, kind: "main" }], label }, x, width, margin);
+  });
+}

@@ -1,0 +1,72 @@
+"""The contract of labels."""
+
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skmtl._linalg import Array
+
+if TYPE_CHECKING:
+    from skmtl.targets.scaling import Scaling, TaskStats
+
+TINY = float(np.finfo(float).tiny)
+
+
+class Labels(Protocol):
+    """Labels y with weights, zero where a label is missing. Arrays of entries have the layout of ``y``.
+
+    ``Phi`` stands for features of the rows as ``arrange`` returns them, and W of shape (r, T) for predictors.
+    """
+
+    y: Array
+    weight: Array
+    n_tasks: int
+    in_blocks: bool
+
+    def stats(self) -> "TaskStats":
+        """Statistics of each task's labels."""
+
+    def scaled(self, scaling: "Scaling") -> Self:
+        """The labels as the scaling says."""
+
+    def reweighted(self, factor: Array) -> Self:
+        """The labels with the weights of each task times a factor, of shape (T,)."""
+
+    def with_labels(self, y: Array, weight: Array) -> Self:
+        """Other labels and weights in the same layout."""
+
+    def complete(self) -> bool:
+        """Whether every row has a label for every task, with one weight."""
+
+    def row_weight(self) -> Array:
+        """The share of each row in the total weight, which is n, of shape (n_rows,)."""
+
+    def arrange(self, rows: Array) -> Array:
+        """Rows, of shape (n_rows, r), in the order that ``scores`` and ``adjoint`` expect."""
+
+    def scores(self, Phi: Array, W: Array) -> Array:
+        """Phi W at the entries."""
+
+    def adjoint(self, Phi: Array, U: Array) -> Array:
+        """Phi' U, of shape (r, T)."""
+
+    def normal(self, Phi: Array, h: Array, W: Array, *, center: bool) -> Array:
+        """Phi' H Phi W, H = diag(h), of shape (r, T); with ``center`` after subtracting means weighted by h."""
+
+    def grams(self, Phi: Array, h: Array, *, center: bool) -> Array:
+        """The matrices that ``normal`` applies to each task, of shape (T, r, r)."""
+
+    def sums(self, U: Array) -> Array:
+        """The sum of the entries of each task, of shape (T,)."""
+
+    def maxima(self, U: Array) -> Array:
+        """The largest entry of each task among those with a label, of shape (T,)."""
+
+    def spread(self, v: NDArray[Any]) -> NDArray[Any]:
+        """A value per task, of shape (T,), as something to combine with entries."""
+
+
+def positive(total: Any) -> Any:
+    """A total of weights by which one may divide."""
+    return np.maximum(total, TINY)

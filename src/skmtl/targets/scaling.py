@@ -1,0 +1,116 @@
+"""Labels centred and scaled, so that one alpha and one eps serve all tasks."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skmtl._linalg import Array
+from skmtl.targets.base import Labels, positive
+
+# Sums of squares of numbers beyond these lose their meaning in double precision.
+LARGEST, SMALLEST = 1e75, 1e-75
+# A task that varies by no more than this, relative to its size, is constant.
+ROUNDING = 16.0 * float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class TaskStats:
+    """What standardizing needs to know of the labels of each task; arrays of shape (n_tasks,).
+
+    ``total`` are sums of weights, ``spread`` is the root mean square of the deviations from ``mean``, and a task
+    without labels has ``lowest`` infinite.
+    """
+
+    total: Array
+    lowest: Array
+    highest: Array
+    mean: Array
+    spread: Array
+
+    @classmethod
+    def from_labels(cls, labels: Labels) -> "TaskStats":
+        highest, lowest = labels.maxima(labels.y), -labels.maxima(-labels.y)
+        total = labels.sums(labels.weight)
+        # In units of the largest label nothing overflows.
+        unit = _unit(lowest, highest)
+        y = labels.y / labels.spread(unit)
+        mean = labels.sums(labels.weight * y) / positive(total)
+        # A constant is its own mean, without rounding.
+        constant = highest / unit - lowest / unit <= ROUNDING
+        mean = np.where(constant & (total > 0.0), highest / unit, mean)
+        squares = labels.sums(labels.weight * (y - labels.spread(mean)) ** 2)
+        spread = np.where(constant, 0.0, np.sqrt(squares / positive(total)))
+        return cls(total, lowest, highest, mean * unit, spread * unit)
+
+    def merge(self, other: "TaskStats") -> "TaskStats":
+        """The statistics of both sets of labels."""
+        total = self.total + other.total
+        one, two = self.total / positive(total), other.total / positive(total)
+        # Roots throughout, so that squares of large labels do not overflow.
+        within = np.hypot(np.sqrt(one) * self.spread, np.sqrt(two) * other.spread)
+        between = np.sqrt(one * two) * np.abs(self.mean - other.mean)
+        return TaskStats(
+            total,
+            np.minimum(self.lowest, other.lowest),
+            np.maximum(self.highest, other.highest),
+            one * self.mean + two * other.mean,
+            np.hypot(within, between),
+        )
+
+    def scaling(self, *, center: bool, scale: bool) -> "Scaling":
+        """Subtract the weighted mean of each task, and divide by the root mean square of what is left."""
+        unit = _unit(self.lowest, self.highest)
+        largest = np.abs(np.where(self.total > 0.0, unit, 0.0)).max()
+        if not scale and (largest > LARGEST or 0.0 < largest < SMALLEST):
+            raise ValueError(
+                f"the targets reach {largest:.3g}, beyond what squares in double precision can hold; "
+                "set scale_targets=True or change their unit."
+            )
+        constant = (self.highest / unit - self.lowest / unit <= ROUNDING) & center
+        mean = np.where(constant & (self.total > 0.0), self.highest, self.mean) if center else np.zeros_like(unit)
+        spread = np.where(constant, 0.0, self.spread if center else np.hypot(self.spread, self.mean))
+        factor = np.where(spread > 0.0, spread, unit) if scale else np.ones_like(unit)
+        return Scaling(mean, factor, unit, constant)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """y becomes ``(y - mean) / scale``, computed in ``unit``, and zero where a task is ``constant``; all (n_tasks,)."""
+
+    mean: Array
+    scale: Array
+    unit: Array
+    constant: NDArray[np.bool_]
+
+    def apply(self, labels: Labels) -> Array:
+        """The labels scaled, laid out like ``labels.y``."""
+        y = labels.y / labels.spread(self.unit) - labels.spread(self.mean / self.unit)
+        return np.where(labels.spread(self.constant), 0.0, y / labels.spread(self.scale / self.unit))
+
+
+def _unit(lowest: Array, highest: Array) -> Array:
+    """The size of the largest label of each task; 1 where there is none."""
+    size = np.maximum(np.abs(lowest), np.abs(highest))
+    return np.where(np.isfinite(size) & (size > 0.0), size, 1.0)
+
+
+@dataclass(frozen=True)
+class Standardized:
+    """Labels ``(y - mean) / scale``, with mean and scale of shape (n_tasks,)."""
+
+    labels: Labels
+    mean: Array
+    scale: Array
+
+
+def standardize(labels: Labels, *, center: bool, scale: bool) -> Standardized:
+    """Subtract the weighted mean of each task, and divide by the root mean square of what is left."""
+    scaling = labels.stats().scaling(center=center, scale=scale)
+    return Standardized(labels.scaled(scaling), scaling.mean, scaling.scale)
+
+
+def balance(labels: Labels) -> Labels:
+    """Give every task the same total weight."""
+    totals = labels.stats().total
+    return labels.reweighted(np.divide(totals.mean(), totals, out=np.zeros_like(totals), where=totals > 0.0))

@@ -1,0 +1,210 @@
+"""Dask arrays and data frames: the same answers as in memory, and nothing gathered."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from problems import related_tasks
+
+import skmtl._rows
+import skmtl.estimators.table
+from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV
+from skmtl._cluster import DaskRows, is_dask
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+
+N, T = 300, 4
+MODELS = {
+    "linear": {},
+    "landmarks": {"kernel": "rbf", "n_components": 40},
+    "leverage": {"kernel": "rbf", "n_components": 40, "landmarks": "leverage", "common": 1.0, "balance_tasks": True},
+    "plain": {"kernel": "laplacian", "n_components": 20, "fit_intercept": False, "scale_targets": False},
+}
+
+
+def regressor(**params):
+    return MultiTaskRegressor(random_state=0, tol=1e-7, **params)
+
+
+def tables(rng):
+    X, Y = related_tasks(rng, N, T)
+    weight = rng.uniform(0.1, 3.0, N)
+    gaps = np.where(rng.random(Y.shape) < 0.4, np.nan, Y)
+    gaps[:, 0] = Y[:, 0]
+    return {
+        "complete": (X + 3.0, Y, {}),
+        "weights": (X + 3.0, Y, {"sample_weight": weight}),
+        "gaps": (X + 3.0, gaps, {"sample_weight": weight}),
+        "long": (X + 3.0, Y[:, 0], {"tasks": np.array(list("abcd"))[rng.integers(0, T, N)]}),
+    }
+
+
+def spread(array, chunks):
+    """An array cut at other places than the rest."""
+    return da.from_array(array, chunks=(chunks, *(3 for _ in array.shape[1:])))
+
+
+def assert_same(est, memory, X, Xd, tasks=None, tolerance=1e-8):
+    np.testing.assert_allclose(est.structure_, memory.structure_, atol=tolerance * np.abs(memory.structure_).max())
+    predictions = est.predict(Xd) if tasks is None else est.predict(Xd, tasks=spread(tasks, 80))
+    assert is_dask(predictions)
+    expected = memory.predict(X) if tasks is None else memory.predict(X, tasks=tasks)
+    assert predictions.shape == expected.shape
+    np.testing.assert_allclose(predictions.compute(), expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("layout", ["complete", "weights", "gaps", "long"])
+def test_dask_is_memory(layout, model, rng, monkeypatch):
+    X, y, extra = tables(rng)[layout]
+    # The same sums in memory: with gaps the other road stops elsewhere within tol.
+    monkeypatch.setattr(skmtl.estimators.table, "LARGE", 0)
+    monkeypatch.setattr(skmtl._rows, "BLOCK_ENTRIES", 64 * 64)
+    memory = regressor(**MODELS[model]).fit(X, y, **extra)
+    Xd, yd = spread(X, 70), spread(y, 90)
+    there = {name: spread(value, 110) for name, value in extra.items()}
+    est = regressor(**MODELS[model]).fit(Xd, yd, **there)
+    # Conjugate gradients let rounding grow a little.
+    exact = layout in ("complete", "weights")
+    assert_same(est, memory, X, Xd, extra.get("tasks"), 1e-8 if exact else 1e-7)
+    assert est.score(Xd, yd, **there) == pytest.approx(memory.score(X, y, **extra), abs=1e-10 if exact else 1e-8)
+    assert est.solution_.objective == pytest.approx(memory.solution_.objective, rel=1e-9)
+    assert est.solution_.gap <= 1e-7
+    assert est.task_names_.tolist() == memory.task_names_.tolist()
+
+
+def test_the_certificate_of_a_fit_on_dask(rng):
+    """Objective and bound from the definition and the fitted attributes, for a linear fit with gaps."""
+    X, Y, _ = tables(rng)["gaps"]
+    alpha = 1e-2
+    est = regressor(alpha=alpha, scale_targets=False).fit(spread(X, 70), spread(Y, 70))
+    A, eps, penalty = est.structure_, est.eps_, est._penalty
+    weight = (~np.isnan(Y)).astype(float)
+    n = weight.sum() / T
+    residual = np.where(weight > 0, Y - est.predict(spread(X, 70)).compute(), 0.0)
+    C = residual / (n * alpha)
+    np.testing.assert_allclose(C.sum(axis=0), 0.0, atol=1e-8 * np.abs(C).sum())
+    W = est.coef_.T
+    objective = np.sum(residual**2) / n + alpha * (np.trace(np.linalg.solve(A, W.T @ W)) + penalty.cost(A, eps))
+    centred = np.where(weight > 0, Y - np.nanmean(Y, axis=0), 0.0)
+    Q = C.T @ X @ X.T @ C
+    bound = 2 * alpha * np.sum(C * centred) - n * alpha**2 * np.sum(C**2) + alpha * penalty.lower_bound(Q, eps, A)
+    assert est.solution_.objective == pytest.approx(objective, rel=1e-8)
+    assert bound <= objective
+    assert est.solution_.lower_bound == pytest.approx(bound, rel=1e-6)
+
+
+@pytest.mark.parametrize("target", ["indicator", "classes", "two classes"])
+def test_classes_on_dask(target, rng):
+    X, Y = related_tasks(rng, N, 3)
+    y = {
+        "indicator": (Y > 0).astype(int),
+        "classes": np.array(["u", "v", "w"])[np.digitize(Y[:, 0], [-0.5, 0.5])],
+        "two classes": np.array(["no", "yes"])[(Y[:, 0] > 0).astype(int)],
+    }[target]
+    params = {"kernel": "rbf", "n_components": 40, "random_state": 0}
+    memory = MultiTaskClassifier(**params).fit(X, y)
+    Xd, yd = spread(X, 70), spread(y, 90)
+    est = MultiTaskClassifier(**params).fit(Xd, yd)
+    np.testing.assert_allclose(est.structure_, memory.structure_, atol=1e-8)
+    np.testing.assert_array_equal(est.predict(Xd).compute(), memory.predict(X))
+    np.testing.assert_allclose(est.decision_function(Xd).compute(), memory.decision_function(X), atol=1e-8)
+    assert est.score(Xd, yd) == pytest.approx(memory.score(X, y))
+
+
+def test_data_frames_with_unknown_lengths(rng):
+    X, Y, _ = tables(rng)["complete"]
+    frame, targets = pd.DataFrame(X, columns=list("abcde")), pd.DataFrame(Y, columns=list("wxyz"))
+    memory = regressor().fit(frame, targets)
+    Xd, Yd = dd.from_pandas(frame, npartitions=3), dd.from_pandas(targets, npartitions=4)
+    est = regressor().fit(Xd, Yd)
+    assert est.task_names_.tolist() == list("wxyz")
+    assert est.feature_names_in_.tolist() == list("abcde")
+    np.testing.assert_allclose(est.structure_, memory.structure_, atol=1e-10)
+    np.testing.assert_allclose(est.predict(Xd).compute(), memory.predict(frame), atol=1e-10)
+    assert est.score(Xd, Yd) == pytest.approx(memory.score(frame, targets))
+    one = regressor().fit(Xd, Yd["w"])
+    assert one.predict(Xd).compute().shape == (N,)
+    with pytest.raises(ValueError, match="feature names"):
+        est.predict(Xd.rename(columns={"a": "q"}))
+
+
+def test_nothing_is_gathered(rng, monkeypatch):
+    """What comes back from the scheduler are landmarks, sums and statistics: never as much as a table."""
+    import dask
+
+    X, Y, _ = tables(rng)["complete"]
+    sizes = []
+    compute = dask.base.compute
+
+    def watch(*args, **kwargs):
+        results = compute(*args, **kwargs)
+        sizes.extend(len(one) for one in results if isinstance(one, np.ndarray))
+        return results
+
+    monkeypatch.setattr(dask.base, "compute", watch)
+    est = regressor(kernel="rbf", n_components=10).fit(spread(X, 30), spread(Y, 30))
+    est.score(spread(X, 30), spread(Y, 30))
+    assert sizes
+    assert max(sizes) <= 10
+
+
+BAD = {
+    "exact kernel": ({"kernel": "rbf"}, lambda X, Y: (X, Y), "needs n_components"),
+    "other loss": ({"loss": "huber"}, lambda X, Y: (X, Y), "loss='huber' needs all rows in memory"),
+    "rows do not match": ({}, lambda X, Y: (X[:-3], Y), "X has 297 rows but y has 300"),
+    "NaN in X": ({}, lambda X, Y: (da.where(X > 5.0, np.nan, X), Y), "NaN or infinite values"),
+    "infinite target": ({}, lambda X, Y: (X, da.where(Y > 1.0, np.inf, Y)), "infinite values"),
+    "a column of X": ({}, lambda X, Y: (X[:, 0], Y), "2D"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_wrong_collections_get_a_sentence(case, rng):
+    params, change, message = BAD[case]
+    X, Y, _ = tables(rng)["complete"]
+    with pytest.raises(ValueError, match=message):
+        regressor(**params).fit(*change(spread(X, 70), spread(Y, 70)))
+
+
+def test_a_search_on_collections_says_what_to_do(rng):
+    X, Y, _ = tables(rng)["complete"]
+    with pytest.raises(ValueError, match="in memory; choose parameters on a sample"):
+        MultiTaskRegressorCV().fit(spread(X, 70), spread(Y, 70))
+
+
+def test_blocks_know_their_place(rng):
+    """Positions and rows of blocks, put together again, are the table."""
+    X = rng.standard_normal((50, 2))
+    rows = DaskRows.from_collections(spread(X, 7), {"y": np.arange(50.0)})
+
+    def leaf(start, X, y):
+        return [(start, X, y)]
+
+    parts = rows.reduce(leaf, lambda one, other: one + other, width=2)
+    assert [start for start, _, _ in parts] == list(range(0, 50, 7))
+    np.testing.assert_array_equal(np.concatenate([block for _, block, _ in parts]), X)
+    np.testing.assert_array_equal(np.concatenate([y for _, _, y in parts]), np.arange(50.0))
+    np.testing.assert_array_equal(rows.take(np.array([0, 8, 49])), X[[0, 8, 49]])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_of_two_processes(rng):
+    distributed = pytest.importorskip("distributed")
+    import joblib
+
+    X, y, extra = tables(rng)["gaps"]
+    memory = regressor(**MODELS["landmarks"]).fit(X, np.nan_to_num(y), **extra)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+    ):
+        Xd, yd = spread(X, 70), spread(np.nan_to_num(y), 90)
+        there = {name: spread(value, 110) for name, value in extra.items()}
+        est = regressor(**MODELS["landmarks"]).fit(Xd, yd, **there)
+        assert_same(est, memory, X, Xd)
+        search = MultiTaskRegressorCV(alphas=[1e-3, 1e-2], mus=[0.9], n_jobs=2)
+        alone = search.fit(X, y).cv_results_["mean_test_score"]
+        with joblib.parallel_config("dask"):
+            np.testing.assert_allclose(search.fit(X, y).cv_results_["mean_test_score"], alone, atol=1e-10)
