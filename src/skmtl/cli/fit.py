@@ -27,7 +27,7 @@ def add_to(app: Any) -> None:
         classification: o.Classification = None,
         delimiter: o.Delimiter = None,
         penalty: o.Penalty = None,
-        settings: o.Settings = [],  # noqa: B006
+        settings: o.Settings = None,
         alpha: o.Alpha = None,
         kernel: o.KernelName = None,
         gamma: o.Gamma = None,

@@ -56,7 +56,7 @@ Penalty = Annotated[
     typer.Option(metavar="NAME", help=f"One of {', '.join(PENALTIES)}.  [default: sparse]", rich_help_panel=METHOD),
 ]
 Settings = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option(
         "--set", metavar="KEY=VALUE", help="A parameter of the penalty, such as mu=0.9.", rich_help_panel=METHOD
     ),
@@ -128,10 +128,10 @@ def make_columns(
     return Columns(names_in(targets), names_in(features), names_in(ignore), task_column, classification, delimiter)
 
 
-def make_settings(pairs: list[str]) -> dict[str, Any]:
+def make_settings(pairs: list[str] | None) -> dict[str, Any]:
     """Parameters of a penalty from ``key=value``."""
     settings: dict[str, Any] = {}
-    for pair in pairs:
+    for pair in pairs or ():
         key, equals, value = pair.partition("=")
         if not equals or not key.strip() or not value.strip():
             raise ValueError(f"--set {pair!r} is not of the form key=value; write for example --set mu=0.9.")

@@ -137,33 +137,20 @@ def _search_fold(
     scale: bool,
 ) -> tuple[list[float], list[float]]:
     with single_threaded(len(split[0]), SMALL_SEARCH):
-        return _learn_and_score(model, rows, entries, loss, candidates, split, evaluate, scale)
-
-
-def _learn_and_score(
-    model: Any,
-    rows: Rows,
-    entries: Entries,
-    loss: Loss,
-    candidates: Sequence[Candidate],
-    split: Split,
-    evaluate: Evaluate,
-    scale: bool,
-) -> tuple[list[float], list[float]]:
-    train, labels = every_task(entries, split[0])
-    test = entries.take(split[1])
-    # A task without a training label cannot be predicted.
-    has_labels = (labels.sums(labels.weight) > 0.0).astype(float)
-    test = Entries(test.y, test.weight * test.spread(has_labels), test.tasks, test.n_tasks)
-    feature_map, Z = rows.train(train)
-    training = Training(model, feature_map, Z, labels, loss, scale=scale)
-    Phi = training.basis(rows.test(feature_map, train, split[1]))
-    scores, edges = [], []
-    for _, some in by_alpha(training, candidates):
-        predictions = training.predict([learned for _, learned in some], Phi, test)
-        for (candidate, learned), F in zip(some, predictions, strict=True):
-            scores.append(evaluate(test, F, Fold(candidate, training, learned, train, split[1])))
-            edges.append(float(learned.n_edges))
+        train, labels = every_task(entries, split[0])
+        test = entries.take(split[1])
+        # A task without a training label cannot be predicted.
+        has_labels = (labels.sums(labels.weight) > 0.0).astype(float)
+        test = Entries(test.y, test.weight * test.spread(has_labels), test.tasks, test.n_tasks)
+        feature_map, Z = rows.train(train)
+        training = Training(model, feature_map, Z, labels, loss, scale=scale)
+        Phi = training.basis(rows.test(feature_map, train, split[1]))
+        scores, edges = [], []
+        for _, some in by_alpha(training, candidates):
+            predictions = training.predict([learned for _, learned in some], Phi, test)
+            for (candidate, learned), F in zip(some, predictions, strict=True):
+                scores.append(evaluate(test, F, Fold(candidate, training, learned, train, split[1])))
+                edges.append(float(learned.n_edges))
     return scores, edges
 
 
