@@ -17,7 +17,9 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-N_FEATURES, N_TASKS, N_LANDMARKS, GAMMA, ALPHA = 50, 20, 1000, 0.02, 1e-4
+N_FEATURES, N_TASKS, N_LANDMARKS, ALPHA = 50, 20, 1000, 1e-4
+# One over the number of features, as scikit-learn has it by default.
+GAMMA = 0.02
 BLOCK = 8000
 
 
@@ -25,12 +27,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=2, help="threads of BLAS (default 2)")
     parser.add_argument("--rows", type=float, default=1e6, help="rows of the large table (default 1e6)")
+    parser.add_argument("--gamma", type=float, default=GAMMA, help=f"of the kernel (default {GAMMA})")
     parser.add_argument("--one", nargs=2, metavar=("JOB", "FOLDER"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     with threadpool_limits(limits=arguments.threads, user_api="blas"):
         if arguments.one:
             job, folder = arguments.one
-            print(json.dumps(JOBS[job](Path(folder), int(arguments.rows))))
+            print(json.dumps(JOBS[job](Path(folder), int(arguments.rows), arguments.gamma)))
             return
         print(f"{os.cpu_count()} cores, {arguments.threads} threads of BLAS, load average {os.getloadavg()[0]:.1f}.")
         rows(arguments)
@@ -47,7 +50,7 @@ def rows(arguments):
         print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
         found = []
         for n in (large // 10, large):
-            fit, bare = (alone(job, name, n, arguments.threads) for job in ("fit", "bare"))
+            fit, bare = (alone(job, name, n, arguments) for job in ("fit", "bare"))
             found.append(fit["seconds"])
             print(
                 f"| {n:,} | {fit['seconds']:.1f} | {bare['seconds']:.1f} | {fit['seconds'] / bare['seconds']:.2f} | "
@@ -55,7 +58,7 @@ def rows(arguments):
                 flush=True,
             )
         print(f"Ten times the rows take {found[1] / found[0]:.1f} times as long.")
-        done = alone("predict", name, large, arguments.threads)
+        done = alone("predict", name, large, arguments)
         print(f"Prediction of all rows: {done['seconds']:.1f} s, peak memory {done['peak'] / 1e9:.2f} GB.")
 
 
@@ -79,9 +82,11 @@ def open_table(folder, n):
     return (np.memmap(folder / name, dtype=np.float32, mode="r", shape=shape) for name, shape in shapes.items())
 
 
-def alone(job, folder, n, threads):
+def alone(job, folder, n, arguments):
     """A job in a process of its own."""
-    command = [sys.executable, __file__, "--one", job, str(folder), "--rows", str(n), "--threads", str(threads)]
+    options = {"--rows": n, "--threads": arguments.threads, "--gamma": arguments.gamma}
+    command = [sys.executable, __file__, "--one", job, str(folder)]
+    command += [str(part) for option in options.items() for part in option]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return json.loads(done.stdout)
 
@@ -101,15 +106,15 @@ def make_model(**params):
     return MultiTaskRegressor(**{**given, **params})
 
 
-def fit_rows(folder, n):
+def fit_rows(folder, n, gamma):
     X, Y = open_table(folder, n)
-    est = make_model()
+    est = make_model(gamma=gamma)
     _, cost = measured(lambda: est.fit(X, Y))
     np.savez(folder / "model.npz", landmarks=est.landmarks_, coef=est.dual_coef_, intercept=est.intercept_)
     return {**cost, "gap": est.solution_.gap}
 
 
-def bare_rows(folder, n):
+def bare_rows(folder, n, gamma):
     """The kernel at blocks of rows and landmarks, and the products of its columns: what no fit can leave out."""
     from sklearn.metrics.pairwise import rbf_kernel
 
@@ -119,16 +124,16 @@ def bare_rows(folder, n):
     def work():
         total = np.zeros((N_LANDMARKS, N_LANDMARKS))
         for start in range(0, n, BLOCK):
-            K = rbf_kernel(np.asarray(X[start : start + BLOCK], dtype=np.float64), landmarks, gamma=GAMMA)
+            K = rbf_kernel(np.asarray(X[start : start + BLOCK], dtype=np.float64), landmarks, gamma=gamma)
             total += K.T @ K
         return total
 
     return measured(work)[1]
 
 
-def predict_rows(folder, n):
+def predict_rows(folder, n, gamma):
     X, Y = open_table(folder, n)
-    est = make_model().fit(X[:40_000], Y[:40_000])
+    est = make_model(gamma=gamma).fit(X[:40_000], Y[:40_000])
     F, cost = measured(lambda: est.predict(X))
     assert F.shape == Y.shape
     return cost

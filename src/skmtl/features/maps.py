@@ -52,6 +52,10 @@ class FeatureMap(BaseEstimator):
         """
         return Z
 
+    def safely_late(self) -> bool:
+        """Whether sums over rows Z, made those of Phi afterwards, have as many digits as sums over rows Phi."""
+        return True
+
     def lift(self, W: Array) -> Array:
         """R W: coefficients on Z, of shape (D, T), of predictors W in those coordinates."""
         return W

@@ -18,6 +18,8 @@ Landmarks = str | ArrayLike
 CHOICES = ("uniform", "leverage")
 # A kernel misses its own values on the landmarks by no more than this, relative to their size.
 ROUNDING = 1e-8
+# Sums over rows lose no more digits than this when they are taken in coordinates with K_mm for a metric.
+SAFE_CONDITION = 1e5
 
 
 class NystroemMap(KernelMap):
@@ -71,6 +73,10 @@ class NystroemMap(KernelMap):
     def orthonormal(self, Z: Array) -> Array:
         # Z' is in the order of memory that BLAS solves in place.
         return linalg.blas.dtrsm(1.0, self.factor_, Z.T, lower=1, overwrite_b=1).T
+
+    def safely_late(self) -> bool:
+        lowest, *_, highest = eigvalsh(self.factor_ @ self.factor_.T)
+        return bool(highest <= SAFE_CONDITION * lowest)
 
     def lift(self, W: Array) -> Array:
         return linalg.solve_triangular(self.factor_, W, lower=True, trans="T", check_finite=False)

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -84,9 +85,11 @@ def edge_stability(
         check_positive("max_false", max_false)
     rows = Rows.from_model(prepared.search._model(gamma=estimator.gamma), prepared.X)
     halves = _halves(prepared.entries, total, np.random.default_rng(random_state))
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator")
-    found = []
-    for structures in parallel(delayed(_learn_half)(prepared, rows, candidates, half) for half in halves):
+    # All others start from what the first one found.
+    first = _learn_half(prepared, rows, candidates, next(halves))
+    jobs = (delayed(_learn_half)(prepared, rows, candidates, half, first[0]) for half in halves)
+    found: list[list[Array]] = []
+    for structures in chain([first], Parallel(n_jobs=n_jobs, return_as="generator")(jobs)):
         found.append(structures)
         if callback is not None:
             callback({"done": len(found), "total": total})
@@ -116,11 +119,18 @@ def _halves(entries: Entries, count: int, rng: np.random.Generator) -> Iterator[
         yield np.sort(order[k % 2 :: 2])
 
 
-def _learn_half(prepared: Prepared, rows: Rows, candidates: Sequence[Candidate], half: NDArray[np.intp]) -> list[Array]:
+def _learn_half(
+    prepared: Prepared,
+    rows: Rows,
+    candidates: Sequence[Candidate],
+    half: NDArray[np.intp],
+    start: Array | None = None,
+) -> list[Array]:
+    """The structures that candidates learn from a half of the rows."""
     train, entries = every_task(prepared.entries, half)
     model = prepared.search._model()
     training = Training(model, *rows.train(train), entries, prepared.loss, scale=prepared.scale)
-    return [solution.structure for solution in training.follow(candidates)]
+    return [solution.structure for solution in training.follow(candidates, start)]
 
 
 def _allow_false(structures: Array, max_false: float | None) -> int:

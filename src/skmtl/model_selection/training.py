@@ -104,11 +104,11 @@ class Training:
         problem = self._problem(candidate)
         return solve(problem, solver=self.model.solver, start=start, tol=self._tol, max_iter=self.model.max_iter)
 
-    def follow(self, candidates: Iterable[Candidate]) -> list[Solution]:
+    def follow(self, candidates: Iterable[Candidate], start: Array | None = None) -> list[Solution]:
         """The same for several, each from the one before."""
         solutions: list[Solution] = []
         for candidate in candidates:
-            solutions.append(self.solve(candidate, solutions[-1].structure if solutions else None))
+            solutions.append(self.solve(candidate, solutions[-1].structure if solutions else start))
         return solutions
 
     def learn(self, candidate: Candidate, start: Array | None = None) -> Learned:

@@ -22,8 +22,8 @@ from skmtl.solvers.screened import solve_screened
 
 # eps="auto" is this share of the mean squared norm of the independent tasks' predictors.
 AUTO_EPS, AUTO_EPS_TOL = 1e-2, 1e-4
-# Up to this many labels, a matrix of labels by labels is factorised.
-FEW_LABELS = 1500
+# Up to this many labels, and this share of the coordinates of all tasks, a matrix of labels by labels is factorised.
+FEW_LABELS, FEW_PER_COORDINATE = 1500, 1.0 / 3.0
 
 SOLVERS: dict[str, Callable[..., tuple[Proof, int]]] = {
     "newton": solve_screened,
@@ -113,6 +113,7 @@ def make_supervised(design: Any, labels: Any, loss: Loss, alpha: float, *, inter
         weight = labels.row_weight()
         targets = np.sqrt(weight)[:, None] * labels.y.reshape(len(weight), -1)
         return Ridge.from_targets(design.values, design.project(targets), targets, float(weight.sum()), alpha)
-    if loss.quadratic and np.count_nonzero(labels.weight) <= FEW_LABELS:
+    few = min(FEW_LABELS, FEW_PER_COORDINATE * len(design.values) * labels.n_tasks)
+    if loss.quadratic and np.count_nonzero(labels.weight) <= few:
         return DualRidge(design.rows(), labels, alpha, intercept=intercept)
     return NewtonStep(design.rows(), design.values, labels, loss, alpha, intercept=intercept)

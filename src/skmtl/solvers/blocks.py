@@ -24,8 +24,10 @@ class BlockDesign:
         size = feature_map.n_functions(labels.rows.shape[1])
         self._width = size + labels.rows.shape[1]
         grams = labels.n_tasks * size**2 <= LARGEST_GRAMS
-        gather = Gather(feature_map, labels.reader, self._complete, grams, intercept)
-        self._sums = sums = labels.rows.reduce(gather, Gathered.merge, width=self._width)
+        late = feature_map.safely_late()
+        gather = Gather(feature_map, labels.reader, late, self._complete, grams, intercept)
+        sums = labels.rows.reduce(gather, Gathered.merge, width=self._width)
+        self._sums = sums = sums.orthonormal(feature_map) if late else sums
         self.n = float(sums.pooled.weight[0])
         self.center = sums.functions / self.n if intercept else np.zeros_like(sums.functions)
         pooled = sums.pooled.gram[0] if len(sums.pooled.gram) else sums.by_task.gram.mean(axis=0)
@@ -57,7 +59,8 @@ class BlockDesign:
             return lambda W: (tasks.gram @ W.T[:, :, None])[:, :, 0].T
 
         def curve(W: Array) -> Array:
-            products = labels.rows.reduce(Normal(self._map, labels.reader, W), np.add, width=self._width)
+            step = Normal(self._map, labels.reader, self._map.lift(W))
+            products = self._map.orthonormal(labels.rows.reduce(step, np.add, width=self._width).T).T
             return products - (tasks.weight * np.sum(tasks.mean.T * W, axis=0)) * tasks.mean.T
 
         return curve

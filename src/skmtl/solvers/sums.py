@@ -4,7 +4,7 @@ Blocks are centred by their own means and merged by the means' differences, so t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,14 @@ class Sums:
             gram,
         )
 
+    def orthonormal(self, feature_map: FeatureMap) -> "Sums":
+        """The same sums over rows Phi, where these are over rows Z."""
+        turn = feature_map.orthonormal
+        gram = np.empty_like(self.gram)
+        for k, products in enumerate(self.gram):
+            gram[k] = turn(turn(products).T)
+        return replace(self, mean=turn(self.mean.copy()), cross=turn(self.cross.T).T, gram=gram)
+
 
 @dataclass(frozen=True)
 class Gathered:
@@ -76,13 +84,20 @@ class Gathered:
         by_task = pooled if self.by_task is self.pooled else self.by_task.merge(other.by_task)
         return Gathered(pooled, by_task, self.functions + other.functions)
 
+    def orthonormal(self, feature_map: FeatureMap) -> "Gathered":
+        """The same sums over rows Phi, where these are over rows Z."""
+        pooled = self.pooled.orthonormal(feature_map)
+        by_task = pooled if self.by_task is self.pooled else self.by_task.orthonormal(feature_map)
+        return Gathered(pooled, by_task, self.functions)
+
 
 @dataclass(frozen=True)
 class Gather:
-    """Sums of a block of rows."""
+    """Sums of a block of rows: of Z with ``late``, else of Phi."""
 
     feature_map: FeatureMap
     reader: LabelReader
+    late: bool
     complete: bool
     grams: bool
     intercept: bool
@@ -92,7 +107,7 @@ class Gather:
         row_weight = labels.row_weight()
         Z = self.feature_map.transform(X)
         functions = row_weight @ Z
-        Phi = self.feature_map.orthonormal(Z)
+        Phi = Z if self.late else self.feature_map.orthonormal(Z)
         if self.complete:
             pooled = by_task = self._sums(Phi, labels.y, row_weight, gram=True, own=self.feature_map.fresh)
         else:
@@ -129,12 +144,12 @@ def _stack(tasks: Sequence[Sums]) -> Sums:
 
 @dataclass(frozen=True)
 class Normal:
-    """Phi' H Phi W of a block of rows, H the weights of the labels: one step without the matrices of the tasks."""
+    """Z' H Z C of a block of rows, H the weights of the labels: one step without the matrices of the tasks."""
 
     feature_map: FeatureMap
     reader: LabelReader
-    W: Array
+    C: Array
 
     def __call__(self, start: int, X: Any, **columns: Any) -> Array:
-        Phi = self.feature_map.orthonormal(self.feature_map.transform(X))
-        return Phi.T @ (self.reader(**columns).weight * (Phi @ self.W))
+        Z = self.feature_map.transform(X)
+        return np.asarray(Z.T @ (self.reader(**columns).weight * (Z @ self.C)))
