@@ -122,6 +122,13 @@ def test_three_sentences_say_what_was_found(full):
     assert full.est.solution_.gap <= promised <= max(10 * full.est.solution_.gap, 1e-15)
 
 
+def test_a_method_that_chose_independent_tasks_is_not_called_a_tie(full):
+    comparison = full.results["comparison"].copy()
+    comparison[["difference", "low", "high"]], comparison["verdict"] = 0.0, "no evidence"
+    _, sharing, _ = summarise(full.est, comparison=comparison)["findings"]
+    assert "chose independent tasks" in sharing[0]
+
+
 def test_the_page_is_whole_and_loads_nothing(full):
     page = render(full.summary)
     document = Document(page)

@@ -155,7 +155,6 @@ def judge(problem: Problem, choice: Choice, wishes: Wishes, tick: Tick = lambda:
         "mus": [penalty.mu] if hasattr(penalty, "mu") else None,
         "commons": [estimator.common],
         "gammas": None if estimator.gamma is None else [estimator.gamma],
-        "cv": 3,
     }
     search = make_search(problem, wishes, estimator.kernel, choice.rows.X, callback=at_first(tick), **params)
     rows = choice.rows

@@ -72,6 +72,8 @@ def _compared(method: dict[str, Any]) -> str:
     verdicts = [row["verdict"] for row in method["tasks"]]
     helps, hurts, rest = (verdicts.count(verdict) for verdict in ("helps", "hurts", "no evidence"))
     text = f"Measured against independent tasks on held-out rows, the method {method['method']} "
+    if all(row["difference"] == 0.0 for row in method["tasks"]):
+        return text + "does just as well, for it chose independent tasks whenever it was free to."
     if rest == len(verdicts):
         text += f"shows no evidence of a difference on any single one of {_count(rest, 'task')}"
     else:
