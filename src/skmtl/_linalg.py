@@ -98,11 +98,10 @@ def not_psd(lowest: float) -> ValueError:
     )
 
 
-# Threads pay from about this size of matrix on, in many short steps, in a search over small problems, or in one
-# decomposition; below it they wait for one another.
+# Threads pay from about this size of matrix on, in many short steps, and in a decomposition or a search; below it they
+# wait for one another.
 SMALL_MATRIX = 400
-SMALL_SEARCH = 1200
-SMALL_DECOMPOSITION = 900
+SMALL_DECOMPOSITION = 1200
 
 
 def single_threaded(size: int, small: int = SMALL_MATRIX) -> AbstractContextManager[object]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -10,7 +11,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skmtl._linalg import SMALL_SEARCH, Array, single_threaded
+from skmtl._linalg import SMALL_DECOMPOSITION, Array, single_threaded
 from skmtl.features import FeatureMap
 from skmtl.losses import Loss
 from skmtl.model_selection.entries import Entries
@@ -118,12 +119,17 @@ def search_folds(
     n_jobs: int | None,
 ) -> Outcome:
     """Score every candidate on every fold, the structure learned anew in each."""
-    parallel = Parallel(n_jobs=n_jobs)
-    results = parallel(
-        delayed(_search_fold)(model, rows, entries, loss, candidates, split, evaluate, scale) for split in splits
-    )
-    scores, edges = (np.array(part).T for part in zip(*results, strict=True))
+    search = partial(_search_fold, model, rows, entries, loss, candidates, evaluate, scale)
+    # The other folds share most of the first one's rows, and start from its structures.
+    *first, structures = search(splits[0])
+    others = Parallel(n_jobs=n_jobs)(delayed(_scores_only)(search, split, structures) for split in splits[1:])
+    scores, edges = (np.array(part).T for part in zip(first, *others, strict=True))
     return Outcome(scores, edges, _row_means(scores))
+
+
+def _scores_only(search: Callable[..., tuple[Any, Any, Any]], split: Split, starts: list[Array]) -> tuple[Any, Any]:
+    """What is wanted of a fold when nobody starts from it."""
+    return search(split, starts)[:2]
 
 
 def _search_fold(
@@ -132,11 +138,13 @@ def _search_fold(
     entries: Entries,
     loss: Loss,
     candidates: Sequence[Candidate],
-    split: Split,
     evaluate: Evaluate,
     scale: bool,
-) -> tuple[list[float], list[float]]:
-    with single_threaded(len(split[0]), SMALL_SEARCH):
+    split: Split,
+    starts: Sequence[Array] | None = None,
+) -> tuple[list[float], list[float], list[Array]]:
+    """Scores, numbers of edges and structures of the candidates on one fold."""
+    with single_threaded(len(split[0]), SMALL_DECOMPOSITION):
         train, labels = every_task(entries, split[0])
         test = entries.take(split[1])
         # A task without a training label cannot be predicted.
@@ -145,23 +153,35 @@ def _search_fold(
         feature_map, Z = rows.train(train)
         training = Training(model, feature_map, Z, labels, loss, scale=scale)
         Phi = training.basis(rows.test(feature_map, train, split[1]))
-        scores, edges = [], []
-        for _, some in by_alpha(training, candidates):
+        scores, edges, structures = [], [], []
+        for _, some in by_alpha(training, candidates, starts):
             predictions = training.predict([learned for _, learned in some], Phi, test)
             for (candidate, learned), F in zip(some, predictions, strict=True):
                 scores.append(evaluate(test, F, Fold(candidate, training, learned, train, split[1])))
                 edges.append(float(learned.n_edges))
-    return scores, edges
+                structures.append(learned.structure)
+    return scores, edges, structures
 
 
-def by_alpha(training: Training, candidates: Sequence[Candidate]) -> Iterator[tuple[float, list[Answer]]]:
+def by_alpha(
+    training: Training, candidates: Sequence[Candidate], starts: Sequence[Array] | None = None
+) -> Iterator[tuple[float, list[Answer]]]:
     """What the candidates learned, those in a row with the same alpha together."""
-    for alpha, answers in groupby(learn_all(training, candidates), key=lambda answer: answer[0].alpha):
+    for alpha, answers in groupby(learn_all(training, candidates, starts), key=lambda answer: answer[0].alpha):
         yield alpha, list(answers)
 
 
-def learn_all(training: Training, candidates: Sequence[Candidate]) -> Iterator[Answer]:
-    """Learn the candidates in order, each from its neighbour at the same alpha, or from itself at the last one."""
+def learn_all(
+    training: Training, candidates: Sequence[Candidate], starts: Sequence[Array] | None = None
+) -> Iterator[Answer]:
+    """Learn the candidates in order.
+
+    Where no structures to start from are given, each starts from its neighbour at the same alpha, or from itself at the
+    last one.
+    """
+    if starts is not None:
+        yield from ((candidate, training.learn(candidate, A)) for candidate, A in zip(candidates, starts, strict=True))
+        return
     last: dict[Any, Array] = {}
     for candidate in candidates:
         learned = training.learn(candidate, last.get(candidate.family(), last.get(candidate.track())))
@@ -181,7 +201,7 @@ def search_loo(
 ) -> Outcome:
     """Score every candidate on rows left out in turn, with the structure learned on all rows."""
     everything = np.arange(len(entries))
-    with single_threaded(len(entries), SMALL_SEARCH):
+    with single_threaded(len(entries), SMALL_DECOMPOSITION):
         training = rows.whole(model, entries, loss, scale=scale)
         targets = training.targets
         Y = targets.labels.y.reshape(len(entries), -1)
