@@ -81,6 +81,7 @@ def test_stable_edges_are_the_true_ones(rng):
     assert (table["weight"] <= table["weight_high"]).all()
     assert calls[-1] == {"done": 20, "total": 20}
     assert table["frequency"].is_monotonic_decreasing
+    assert all(equal["steadiness"].is_monotonic_decreasing for _, equal in table.groupby("frequency"))
 
 
 def test_a_half_is_a_fit_on_its_rows(rng):
@@ -93,7 +94,9 @@ def test_a_half_is_a_fit_on_its_rows(rng):
     for _, edge in table.iterrows():
         a, b = "abcd".index(edge["task_a"]), "abcd".index(edge["task_b"])
         assert edge["frequency"] == np.mean([A[a, b] != 0.0 for A in halves])
-        assert edge["weight"] == pytest.approx(np.mean([A[a, b] for A in halves]), rel=1e-6)
+        weights = [A[a, b] for A in halves]
+        assert edge["weight"] == pytest.approx(np.mean(weights), rel=1e-6)
+        assert edge["steadiness"] == pytest.approx(abs(np.mean(weights)) / np.std(weights), rel=1e-4)
 
 
 def test_stability_in_parallel_and_in_long_format(rng):

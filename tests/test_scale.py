@@ -308,6 +308,13 @@ def test_coordinates_may_change_before_the_sum_or_after(gaps, rng):
             np.testing.assert_allclose(getattr(sums, name), value, atol=1e-12 * np.abs(value).max(initial=0.0))
 
 
+def test_one_landmark(rng, monkeypatch):
+    X, Y = related_tasks(rng, N, T)
+    memory = regressor(kernel="rbf", landmarks=X[:1]).fit(X, Y)
+    monkeypatch.setattr(skmtl.estimators.table, "LARGE", 0)
+    assert_same_fit(regressor(kernel="rbf", landmarks=X[:1]).fit(X, Y), memory, X, X)
+
+
 def test_sums_are_not_taken_late_where_they_would_lose_digits(rng):
     """Two landmarks that almost agree: their functions almost cancel, and squares of them would."""
     X = rng.standard_normal((50, 3))

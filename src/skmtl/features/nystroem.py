@@ -18,7 +18,7 @@ Landmarks = str | ArrayLike
 CHOICES = ("uniform", "leverage")
 # A kernel misses its own values on the landmarks by no more than this, relative to their size.
 ROUNDING = 1e-8
-# Sums over rows lose no more digits than this when they are taken in coordinates with K_mm for a metric.
+# Up to this condition of K_mm, what is lost of sums that are taken with K_mm for a metric is below their rounding.
 SAFE_CONDITION = 1e5
 
 
@@ -75,8 +75,8 @@ class NystroemMap(KernelMap):
         return linalg.blas.dtrsm(1.0, self.factor_, Z.T, lower=1, overwrite_b=1).T
 
     def safely_late(self) -> bool:
-        lowest, *_, highest = eigvalsh(self.factor_ @ self.factor_.T)
-        return bool(highest <= SAFE_CONDITION * lowest)
+        values = eigvalsh(self.factor_ @ self.factor_.T)
+        return bool(values[-1] <= SAFE_CONDITION * values[0])
 
     def lift(self, W: Array) -> Array:
         return linalg.solve_triangular(self.factor_, W, lower=True, trans="T", check_finite=False)

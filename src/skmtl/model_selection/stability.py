@@ -65,9 +65,10 @@ def edge_stability(
     Returns
     -------
     DataFrame
-        A row per pair of tasks related at least once, the most frequent first: ``task_a``, ``task_b``, ``frequency``
-        (the share of halves), and over all halves ``weight`` (the median), ``weight_low``, ``weight_high`` (the
-        interval that holds nine tenths of them). Weights are entries of ``structure_``.
+        A row per pair of tasks related at least once, the most frequent first, equal ones by steadiness: ``task_a``,
+        ``task_b``, ``frequency`` (the share of halves), and over all halves ``weight`` (the median), ``weight_low``,
+        ``weight_high`` (the interval that holds nine tenths of them) and ``steadiness`` (the size of the mean over the
+        standard deviation). Weights are entries of ``structure_``.
 
     References
     ----------
@@ -159,6 +160,8 @@ def _summarize(structures: Array, names: NDArray[Any]) -> pd.DataFrame:
     a, b = np.nonzero(np.triu(np.any(structures != 0.0, axis=0), 1))
     weights = structures[:, a, b]
     low, high = np.quantile(weights, INTERVAL, axis=0)
+    spread = np.std(weights, axis=0)
+    steadiness = np.divide(np.abs(np.mean(weights, axis=0)), spread, out=np.full(len(a), np.inf), where=spread > 0.0)
     table = pd.DataFrame(
         {
             "task_a": names[a],
@@ -167,7 +170,8 @@ def _summarize(structures: Array, names: NDArray[Any]) -> pd.DataFrame:
             "weight": np.median(weights, axis=0),
             "weight_low": low,
             "weight_high": high,
+            "steadiness": steadiness,
         }
     )
-    order = np.lexsort((-np.abs(table["weight"]), -table["frequency"]))
+    order = np.lexsort((-np.abs(table["weight"]), -table["steadiness"], -table["frequency"]))
     return table.iloc[order].reset_index(drop=True)
