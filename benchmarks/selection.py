@@ -22,7 +22,7 @@ TARGETS = {"5 folds": 0.5, "loo": 0.25}
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=2, help="threads of BLAS (default 2)")
-    parser.add_argument("--repeats", type=int, default=3, help="turns (default 3)")
+    parser.add_argument("--repeats", type=int, default=5, help="turns (default 5)")
     arguments = parser.parse_args()
     X, Y = make_problem(np.random.default_rng(0), n=1000, n_tasks=20)
     with threadpool_limits(limits=arguments.threads, user_api="blas"):
