@@ -21,12 +21,22 @@ def symmetric_part(M: Array) -> Array:
     return 0.5 * (M + M.T)
 
 
-def eigh(M: Array, *, overwrite: bool = False) -> tuple[Array, Array]:
+def eigh(M: Array) -> tuple[Array, Array]:
     """Eigenvalues, ascending, and eigenvectors of a symmetric matrix, of which the lower triangle is read."""
     if len(M) <= TINY_MATRIX:
         values, vectors = np.linalg.eigh(M)
         return values, vectors
-    values, vectors = linalg.eigh(M, driver="evd", overwrite_a=overwrite, check_finite=False)
+    values, vectors = linalg.eigh(M, driver="evd", check_finite=False)
+    return values, vectors
+
+
+def eigh_in_place(M: Array) -> tuple[Array, Array]:
+    """The same for a matrix of the size of the rows, which is overwritten."""
+    if len(M) <= SMALL_DECOMPOSITION:
+        # A little slower than SciPy, but other threads can work meanwhile.
+        values, vectors = np.linalg.eigh(M)
+        return values, vectors
+    values, vectors = linalg.eigh(M, driver="evd", overwrite_a=True, check_finite=False)
     return values, vectors
 
 
@@ -102,6 +112,11 @@ def not_psd(lowest: float) -> ValueError:
 # wait for one another.
 SMALL_MATRIX = 400
 SMALL_DECOMPOSITION = 1200
+
+
+def has_threads() -> bool:
+    """Whether BLAS may use more than one thread."""
+    return any(library.num_threads > 1 for library in _controller().select(user_api="blas").lib_controllers)
 
 
 def single_threaded(size: int, small: int = SMALL_MATRIX) -> AbstractContextManager[object]:

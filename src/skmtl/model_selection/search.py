@@ -1,22 +1,24 @@
 """Every candidate on every fold: scores, graphs and their accuracy, with one decomposition per fold and width."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
-from typing import Any
+from itertools import groupby, islice
+from typing import Any, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skmtl._linalg import SMALL_DECOMPOSITION, Array, single_threaded
+from skmtl._linalg import SMALL_DECOMPOSITION, Array, has_threads, single_threaded
 from skmtl.features import FeatureMap
 from skmtl.losses import Loss
 from skmtl.model_selection.entries import Entries
 from skmtl.model_selection.folds import Split, every_task
-from skmtl.model_selection.grid import Candidate
+from skmtl.model_selection.grid import Candidate, is_known
 from skmtl.model_selection.loo import LeaveOneOut
 from skmtl.model_selection.training import Learned, SlicedKernel, Training
 from skmtl.objective import predictor_structure
@@ -25,6 +27,7 @@ from skmtl.solvers.design import _check_square_and_symmetric
 # Leaving one out gives one score; its error is judged from this many groups of rows.
 LOO_GROUPS = 10
 
+S = TypeVar("S")
 Answer = tuple[Candidate, Learned]
 # The score of predictions for test entries, given what was learned on which rows.
 Evaluate = Callable[[Entries, Array, "Fold | None"], float]
@@ -119,31 +122,35 @@ def search_folds(
     n_jobs: int | None,
 ) -> Outcome:
     """Score every candidate on every fold, the structure learned anew in each."""
-    search = partial(_search_fold, model, rows, entries, loss, candidates, evaluate, scale)
-    # The other folds share most of the first one's rows, and start from its structures.
-    *first, structures = search(splits[0])
-    others = Parallel(n_jobs=n_jobs)(delayed(_scores_only)(search, split, structures) for split in splits[1:])
-    scores, edges = (np.array(part).T for part in zip(first, *others, strict=True))
+    open_one = partial(_open_fold, model, rows, entries, loss, scale)
+    score = partial(_score_fold, candidates, evaluate)
+    if effective_n_jobs(n_jobs) > 1:
+        results = Parallel(n_jobs=n_jobs)(delayed(_open_and_score)(open_one, score, split) for split in splits)
+    elif len(entries) <= SMALL_DECOMPOSITION and has_threads():
+        jobs: list[Callable[[], Any]] = [partial(open_one, split) for split in splits]
+        if not all(is_known(candidate.penalty) for candidate in candidates):
+            # Structures are learned at the last width only, at which all rows come next.
+            jobs.append(partial(rows.whole, model, entries, loss, scale=scale))
+        with single_threaded(len(entries), SMALL_DECOMPOSITION), closing(_one_ahead(jobs)) as opened:
+            results = [score(fold) for fold in islice(opened, len(splits))]
+    else:
+        results = [score(open_one(split)) for split in splits]
+    scores, edges = (np.array(part).T for part in zip(*results, strict=True))
     return Outcome(scores, edges, _row_means(scores))
 
 
-def _scores_only(search: Callable[..., tuple[Any, Any, Any]], split: Split, starts: list[Array]) -> tuple[Any, Any]:
-    """What is wanted of a fold when nobody starts from it."""
-    return search(split, starts)[:2]
+@dataclass(frozen=True)
+class _OpenFold:
+    """A fold with its decomposition: Phi and labels hold the test rows."""
+
+    training: Training
+    Phi: Array
+    labels: Entries
+    train: NDArray[np.intp]
+    test: NDArray[np.intp]
 
 
-def _search_fold(
-    model: Any,
-    rows: Rows,
-    entries: Entries,
-    loss: Loss,
-    candidates: Sequence[Candidate],
-    evaluate: Evaluate,
-    scale: bool,
-    split: Split,
-    starts: Sequence[Array] | None = None,
-) -> tuple[list[float], list[float], list[Array]]:
-    """Scores, numbers of edges and structures of the candidates on one fold."""
+def _open_fold(model: Any, rows: Rows, entries: Entries, loss: Loss, scale: bool, split: Split) -> _OpenFold:
     with single_threaded(len(split[0]), SMALL_DECOMPOSITION):
         train, labels = every_task(entries, split[0])
         test = entries.take(split[1])
@@ -153,35 +160,48 @@ def _search_fold(
         feature_map, Z = rows.train(train)
         training = Training(model, feature_map, Z, labels, loss, scale=scale)
         Phi = training.basis(rows.test(feature_map, train, split[1]))
-        scores, edges, structures = [], [], []
-        for _, some in by_alpha(training, candidates, starts):
-            predictions = training.predict([learned for _, learned in some], Phi, test)
+    return _OpenFold(training, Phi, test, train, split[1])
+
+
+def _score_fold(
+    candidates: Sequence[Candidate], evaluate: Evaluate, fold: _OpenFold
+) -> tuple[list[float], list[float]]:
+    """Scores and numbers of edges of the candidates."""
+    scores, edges = [], []
+    with single_threaded(len(fold.train), SMALL_DECOMPOSITION):
+        for _, some in by_alpha(fold.training, candidates):
+            predictions = fold.training.predict([learned for _, learned in some], fold.Phi, fold.labels)
             for (candidate, learned), F in zip(some, predictions, strict=True):
-                scores.append(evaluate(test, F, Fold(candidate, training, learned, train, split[1])))
+                answer = Fold(candidate, fold.training, learned, fold.train, fold.test)
+                scores.append(evaluate(fold.labels, F, answer))
                 edges.append(float(learned.n_edges))
-                structures.append(learned.structure)
-    return scores, edges, structures
+    return scores, edges
 
 
-def by_alpha(
-    training: Training, candidates: Sequence[Candidate], starts: Sequence[Array] | None = None
-) -> Iterator[tuple[float, list[Answer]]]:
+def _open_and_score(open_one: Callable[..., Any], score: Callable[..., Any], split: Split) -> Any:
+    return score(open_one(split))
+
+
+def _one_ahead(jobs: Iterable[Callable[[], S]]) -> Generator[S, None, None]:
+    """Results of the jobs; while the caller works on one, a thread does the next."""
+    with ThreadPoolExecutor(1) as pool:
+        coming: Future[S] | None = None
+        for job in jobs:
+            coming, ready = pool.submit(job), coming
+            if ready is not None:
+                yield ready.result()
+        if coming is not None:
+            yield coming.result()
+
+
+def by_alpha(training: Training, candidates: Sequence[Candidate]) -> Iterator[tuple[float, list[Answer]]]:
     """What the candidates learned, those in a row with the same alpha together."""
-    for alpha, answers in groupby(learn_all(training, candidates, starts), key=lambda answer: answer[0].alpha):
+    for alpha, answers in groupby(learn_all(training, candidates), key=lambda answer: answer[0].alpha):
         yield alpha, list(answers)
 
 
-def learn_all(
-    training: Training, candidates: Sequence[Candidate], starts: Sequence[Array] | None = None
-) -> Iterator[Answer]:
-    """Learn the candidates in order.
-
-    Where no structures to start from are given, each starts from its neighbour at the same alpha, or from itself at the
-    last one.
-    """
-    if starts is not None:
-        yield from ((candidate, training.learn(candidate, A)) for candidate, A in zip(candidates, starts, strict=True))
-        return
+def learn_all(training: Training, candidates: Sequence[Candidate]) -> Iterator[Answer]:
+    """Learn the candidates in order, each from its neighbour at the same alpha, or from itself at the last one."""
     last: dict[Any, Array] = {}
     for candidate in candidates:
         learned = training.learn(candidate, last.get(candidate.family(), last.get(candidate.track())))

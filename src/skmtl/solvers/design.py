@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import linalg, sparse
 
-from skmtl._linalg import Array, eigh, not_psd
+from skmtl._linalg import Array, eigh_in_place, not_psd
 from skmtl.features import FeatureMap
 
 BLOCK = 256
@@ -77,7 +77,7 @@ class KernelDesign:
             )
             # (I - ee') K (I - ee') is a symmetric update of rank two, of one triangle.
             K = linalg.blas.dsyr2(-1.0, e, Ke - 0.5 * eKe * e, lower=1, a=K, overwrite_a=1)
-        values, vectors = eigh(K, overwrite=True)
+        values, vectors = eigh_in_place(K)
         tolerance = max(1e-10, 10.0 * n * np.finfo(float).eps) * max(size, float(values[-1]), 0.0)
         if values[0] < -tolerance:
             raise not_psd(values[0])
@@ -157,7 +157,7 @@ class SparseDesign:
 
 def spectrum(small: Array, n: float) -> tuple[Array, Array]:
     """Positive eigenvalues and their vectors of the products of n rows; the matrix is overwritten."""
-    values, vectors = eigh(small, overwrite=True)
+    values, vectors = eigh_in_place(small)
     keep = values > max(n, len(small)) * np.finfo(float).eps * max(values[-1], 0.0)
     return values[keep], vectors[:, keep]
 
