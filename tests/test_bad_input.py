@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from problems import related_tasks
 
-from skmtl import MultiTaskClassifier, MultiTaskRegressor, minimize_structure
+from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV, minimize_structure
 from skmtl.penalties import Fixed, Sparse
 
 X, Y = related_tasks(np.random.default_rng(0), 20, 3)
@@ -102,6 +102,8 @@ def test_bad_weights(weight, message):
         (Y, "class|continuous"),
         (np.repeat([[0, 1, 2]], 20, axis=0), "indicator matrix"),
         (np.arange(19) % 2, "20 rows but y has 19"),
+        (np.array(["p", "q"] * 9 + ["p", None], dtype=object), "1 missing values; drop those rows"),
+        (pd.Series(["p", "q"] * 9 + ["p", None], dtype="string"), "1 missing values; drop those rows"),
         (None, "y is None"),
     ],
 )
@@ -162,6 +164,18 @@ def test_fewer_rows_than_tasks_and_repeated_rows(kernel):
     repeated = MultiTaskRegressor(kernel=kernel).fit(np.repeat(X, 3, axis=0), np.repeat(Y, 3, axis=0))
     once = MultiTaskRegressor(kernel=kernel).fit(X, Y)
     np.testing.assert_allclose(repeated.predict(X), once.predict(X), atol=1e-5)
+
+
+def test_constant_features_have_no_size(rng):
+    """What rounding makes of their variance is no scale to search by."""
+    rows, Y = np.full((30, 3), 0.1), rng.standard_normal((30, 2))
+    search = MultiTaskRegressorCV(cv=3).fit(rows, Y)
+    np.testing.assert_allclose(search.predict(2.0 * rows[:1]), Y.mean(axis=0)[None], rtol=1e-6)
+
+
+def test_every_task_of_one_class():
+    with pytest.raises(ValueError, match="every task has labels of one class only"):
+        MultiTaskClassifier(loss="logistic").fit(X, np.c_[np.zeros(20), np.ones(20)])
 
 
 def test_features_that_say_nothing():

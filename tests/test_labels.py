@@ -11,7 +11,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+import skmtl.estimators.table
 from skmtl import MultiTaskClassifier, MultiTaskRegressor
+from skmtl.classes import ClassCoding
 from skmtl.penalties import PENALTIES, Fixed, Sparse
 
 TIGHT = 1e-8
@@ -318,3 +320,64 @@ def test_groups_of_rows_can_be_kept_together(rng):
     search = GridSearchCV(MultiTaskRegressor(kernel="rbf"), {"alpha": [1e-3, 1e-1]}, cv=GroupKFold(3))
     search.fit(X, Y, groups=groups)
     assert np.isfinite(search.best_score_)
+
+
+def nullable(labels):
+    """The same labels in every type that a table may have for them."""
+    frame = pd.DataFrame(labels, columns=["a", "b", "c"])
+    objects = frame.astype(object).where(frame.notna(), None)
+    return {"Float64": frame.astype("Float64"), "objects": objects, "array of objects": objects.to_numpy()}
+
+
+@pytest.mark.parametrize("kind", ["Float64", "objects", "array of objects"])
+@pytest.mark.parametrize("large", [False, True])
+def test_gaps_of_every_type(kind, large, rng, monkeypatch):
+    monkeypatch.setattr(skmtl.estimators.table, "LARGE", 0 if large else 2**25)
+    X, Y = related_tasks(rng, 30, 3)
+    Y = with_gaps(rng, Y)
+    expected = MultiTaskRegressor("independent").fit(X, Y)
+    found = MultiTaskRegressor("independent").fit(X, nullable(Y)[kind])
+    np.testing.assert_allclose(found.predict(X), expected.predict(X), rtol=1e-10)
+    labels = np.where(np.isnan(Y), np.nan, Y > 0.0)
+    expected = MultiTaskClassifier("independent").fit(X, labels)
+    found = MultiTaskClassifier("independent").fit(X, nullable(labels)[kind])
+    np.testing.assert_allclose(found.decision_function(X), expected.decision_function(X), rtol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean"])
+def test_indicators_of_nullable_types(dtype, rng):
+    X, Y = related_tasks(rng, 30, 3)
+    labels = pd.DataFrame(np.where(np.isnan(with_gaps(rng, Y)), np.nan, Y > 0.0))
+    expected = MultiTaskClassifier().fit(X, labels)
+    found = MultiTaskClassifier().fit(X, labels.astype("Int64").astype(dtype))
+    np.testing.assert_array_equal(found.predict(X), expected.predict(X))
+
+
+def test_rows_of_one_task_each_of_which_some_count_for_nothing(rng):
+    X, Y = related_tasks(rng, 60, 3)
+    own = np.arange(60) % 3
+    Y[own[:, None] != np.arange(3)] = np.nan
+    weight = np.ones(60)
+    weight[2:9:3] = 0.0
+    zero = MultiTaskRegressor(tol=1e-10).fit(X, Y, sample_weight=weight)
+    without = MultiTaskRegressor(tol=1e-10).fit(X[weight > 0.0], Y[weight > 0.0])
+    np.testing.assert_allclose(zero.predict(X), without.predict(X), atol=1e-5)
+
+
+def test_probabilities_of_rows_that_every_class_rejects(rng):
+    coding = ClassCoding(np.array([0, 1, 2]), one_vs_all=True)
+    found = coding.probabilities(np.array([[-1e3, -2e3, -3e3], [-800.0, -800.0, -801.0], [0.3, -0.2, 0.1]]))
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    np.testing.assert_allclose(found[0], [1.0, 0.0, 0.0], atol=1e-300)
+    np.testing.assert_allclose(found[1], np.array([1.0, 1.0, np.exp(-1.0)]) / (2.0 + np.exp(-1.0)))
+    sigmoids = 1.0 / (1.0 + np.exp([-0.3, 0.2, -0.1]))
+    np.testing.assert_allclose(found[2], sigmoids / sigmoids.sum())
+
+
+def test_another_kernel_leaves_nothing_of_the_first(rng):
+    X, Y = related_tasks(rng, 20, 2)
+    est = MultiTaskRegressor("independent", kernel="rbf", n_components=5).fit(X, Y)
+    est.set_params(kernel="linear", n_components=None).fit(X, Y)
+    assert not hasattr(est, "dual_coef_")
+    assert not hasattr(est, "landmarks_")
+    assert est.coef_.shape == (2, X.shape[1])

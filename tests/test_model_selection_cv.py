@@ -8,7 +8,14 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, StratifiedKFold, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    PredefinedSplit,
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_val_score,
+)
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor
@@ -316,3 +323,61 @@ def test_splitters_and_frames(rng):
     assert search.task_names_.tolist() == ["a", "b", "c"]
     assert "split3_test_score" in search.cv_results_
     assert pd.DataFrame(search.cv_results_).shape[0] == len(search.cv_results_["params"])
+
+
+@pytest.mark.parametrize("scoring", ["neg_mean_squared_error", lambda est, X, y: est.score(X, y)])
+def test_a_score_that_does_not_know_gaps_is_refused(scoring, rng):
+    X, Y = related_tasks(rng, 20, 2)
+    labels = np.where(rng.random(Y.shape) < 0.3, np.nan, Y > 0.0)
+    labels[0] = 1.0
+    with pytest.raises(ValueError, match="knows nothing of missing labels"):
+        MultiTaskClassifierCV(**SMALL, scoring=scoring).fit(X, labels)
+    with pytest.raises(ValueError, match="knows nothing of missing labels"):
+        MultiTaskRegressorCV(**SMALL, scoring=scoring).fit(X, Y, sample_weight=np.arange(20.0))
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        ([(np.arange(10), [-1, 12])], "indices from -1 to 12; rows are 0 to 19"),
+        ([(np.arange(10), [12, 20])], "indices from 12 to 20; rows are 0 to 19"),
+        (PredefinedSplit(np.arange(20) % 3), "more rows than the 17 that have labels"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*rows have no label")
+def test_folds_of_other_rows_are_refused(cv, message, rng):
+    X, Y = related_tasks(rng, 20, 2)
+    Y[:3] = np.nan
+    with pytest.raises(ValueError, match=message):
+        MultiTaskRegressorCV(**{**SMALL, "cv": cv}).fit(X, Y)
+
+
+@pytest.mark.parametrize("y", [np.array(["p"] * 29 + ["q"]), np.repeat([0, 1], 15)])
+def test_training_rows_of_one_class_only(y, rng):
+    """They predict that class, and the search goes on."""
+    X = rng.standard_normal((30, 3))
+    cv = KFold(2) if y.dtype.kind == "i" else 3
+    search = MultiTaskClassifierCV(loss="logistic", alphas=[0.1, 1.0], cv=cv).fit(X, y)
+    assert np.all(np.isfinite(search.cv_results_["mean_test_score"]))
+    assert y.dtype.kind != "i" or search.best_score_ == 0.0
+
+
+def test_a_common_part_is_not_called_a_graph(rng):
+    X = rng.standard_normal((120, 6))
+    y = X @ rng.standard_normal(6) + 0.5 * rng.standard_normal(120)
+    search = MultiTaskRegressorCV("independent", alphas=[1e-2, 0.1, 1.0], cv=3).fit(X, y, tasks=np.arange(120) % 12)
+    assert search.verdict_.startswith("Sharing wins: ")
+    assert "with a common part, against" in search.verdict_
+
+
+def test_a_thread_that_fails_is_heard(rng):
+    """A fold is opened in a thread ahead of the search; what it raises reaches the caller."""
+    X, Y = related_tasks(rng, 30, 2)
+    calls = []
+
+    def kernel(a, b):
+        calls.append(0)
+        return np.nan if len(calls) > 5 else float(a @ b)
+
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        MultiTaskRegressorCV(**SMALL, kernel=kernel).fit(X, Y)

@@ -18,7 +18,7 @@ from skmtl.model_selection import (
     structure_path,
 )
 from skmtl.model_selection.compare import paired_interval
-from skmtl.penalties import Sparse
+from skmtl.penalties import Fixed, Sparse, Trace
 
 MUS = [0.5, 0.8, 0.95]
 SMALL = {"alphas": [1e-3, 1e-1], "mus": [0.8], "epsilons": [1.0], "cv": 3}
@@ -204,3 +204,35 @@ def test_expected_false_edges_need_a_threshold_to_choose(rng):
     X, Y = related_tasks(rng, 20, 3)
     with pytest.raises(ValueError, match="has no mu"):
         edge_stability(MultiTaskRegressor("trace"), X, Y, 2, max_false=1.0)
+
+
+def test_independent_tasks_have_nothing_in_common(rng):
+    """One function for all tasks, few rows each: the reference of a comparison must not learn it."""
+    X, tasks = rng.standard_normal((120, 6)), np.arange(120) % 12
+    y = X @ rng.standard_normal(6) + 0.5 * rng.standard_normal(120)
+    estimator = MultiTaskRegressorCV(alphas=[1e-2, 0.1, 1.0], mus=[0.9], cv=3)
+    table = compare_methods(X, y, ["sparse"], estimator=estimator, tasks=tasks, cv=3)
+    apart = compare_methods(X, y, ["sparse"], estimator=estimator.set_params(commons=[0.0]), tasks=tasks, cv=3)
+    np.testing.assert_array_equal(table["independent"], apart["independent"])
+    assert table["verdict"].iloc[-1] == "helps"
+
+
+@pytest.mark.parametrize(
+    ("methods", "message"),
+    [
+        ([Sparse(mu=0.1), Sparse(mu=1.0)], "the same name"),
+        ({"low": Sparse(mu=0.1), "high": Sparse(mu=1.0)}, "the same as another method"),
+        ({"a": "trace", "b": Trace()}, "the same as another method"),
+    ],
+)
+def test_methods_that_a_search_makes_equal_are_refused(methods, message, rng):
+    X, Y = related_tasks(rng, 20, 2)
+    with pytest.raises(ValueError, match=message):
+        compare_methods(X, Y, methods, estimator=MultiTaskRegressorCV(**SMALL))
+
+
+def test_two_known_structures_are_two_methods(rng):
+    X, Y = related_tasks(rng, 30, 2)
+    methods = {"together": Fixed(np.eye(2) + 0.9), "against": Fixed(np.eye(2) - 0.4)}
+    table = compare_methods(X, Y, methods, estimator=MultiTaskRegressorCV(alphas=[0.1], cv=2), cv=2)
+    assert table["method"].unique().tolist() == ["together", "against"]

@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
@@ -182,6 +183,9 @@ def test_what_cannot_come_back_is_not_saved(problem, tmp_path):
     X, Y, _ = problem
     model = MultiTaskRegressor(Fixed(pd.DataFrame(np.eye(4)))).fit(X, Y)
     with pytest.raises(ValueError, match=r"cannot be saved.*Only strings, numbers, arrays"):
+        save_model(model, tmp_path / "model.skops")
+    model = MultiTaskRegressor(kernel="rbf").fit(sparse.csr_array(np.asarray(X)), Y)
+    with pytest.raises(ValueError, match="training rows, and these are sparse"):
         save_model(model, tmp_path / "model.skops")
     with pytest.raises(TypeError, match="not an estimator"):
         save_model({"a": 1}, tmp_path / "model.skops")

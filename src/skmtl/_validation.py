@@ -19,6 +19,7 @@ from skmtl._rows import check_finite
 # What names of tasks may be; a fraction, say, is a number too, but becomes its text.
 PLAIN = (str, int, float, np.integer, np.floating, np.bool_)
 NO_TARGET = "this estimator requires y to be passed, but the target y is None."
+MANY_COLUMNS = "y has {} columns; in long format it has one, and tasks says which task it is of."
 
 
 def import_extra(module: str, extra: str = "app") -> Any:
@@ -71,7 +72,7 @@ def check_targets(Y: Any, n_rows: int) -> tuple[Array, bool]:
     if isinstance(Y, pd.DataFrame):
         plain_names(list(Y.columns))
     array = check_array(
-        Y, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name="y", ensure_min_features=0
+        numbers_in(Y), ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name="y", ensure_min_features=0
     )
     if array.ndim > 2:
         raise ValueError(f"y has shape {array.shape}; it must be (n,) for one task or (n, n_tasks).")
@@ -85,11 +86,32 @@ def check_targets(Y: Any, n_rows: int) -> tuple[Array, bool]:
     return array, flat
 
 
+def numbers_in(y: Any) -> Any:
+    """Numbers among Python's objects and pandas' nullable types as float64, NaN at gaps; anything else as it is."""
+    table: Any = y
+    if isinstance(y, np.ndarray) and y.dtype.kind == "O" and y.ndim in (1, 2):
+        table = pd.DataFrame(y)
+    if isinstance(table, pd.Series):
+        table = table.to_frame()
+    if not isinstance(table, pd.DataFrame):
+        return y
+    if all(isinstance(dtype, np.dtype) and dtype.kind != "O" for dtype in table.dtypes):
+        return y
+    try:
+        values = table.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError):
+        return y
+    return values.reshape(np.shape(y))
+
+
 def check_classes(y: Any) -> NDArray[Any]:
-    """Class labels of any type as an array, without NaN or infinity."""
+    """Class labels of any type as an array, without gaps."""
     if y is None:
         raise ValueError(NO_TARGET)
     labels = np.asarray(y)
+    missing = int(np.count_nonzero(pd.isna(labels)))
+    if labels.dtype.kind != "f" and missing:
+        raise ValueError(f"y has {missing} missing values; drop those rows.")
     if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
         raise ValueError(f"y has {int((~np.isfinite(labels)).sum())} NaN or infinite values (inf); drop those rows.")
     check_classification_targets(y)

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, log_expit
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from skmtl._linalg import Array
-from skmtl._validation import check_classes
+from skmtl._validation import check_classes, numbers_in
 
 INDICATOR_ERROR = "y has several columns that are not 0/1; pass one column of classes or an indicator matrix."
 
@@ -48,9 +48,12 @@ class ClassCoding:
 
     def probabilities(self, F: Array) -> Array:
         """Sigmoids of scores: normalised over classes for one column, else of the second class."""
-        P = expit(F)
         if self.one_vs_all:
+            # Relative to the largest, which keeps them from vanishing together.
+            logarithms = log_expit(F)
+            P = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
             return P / P.sum(axis=1, keepdims=True)
+        P = expit(F)
         return np.column_stack([1.0 - P, P]) if F.ndim == 1 else P
 
     def decode_scores(self, F: Array) -> NDArray[Any]:
@@ -108,7 +111,7 @@ def signs(y: NDArray[Any]) -> Array:
 
 def is_indicator(y: Any) -> bool:
     """Whether y is a matrix of labels 0 and 1, NaN where unknown."""
-    array = np.asarray(y)
+    array = np.asarray(numbers_in(y))
     if array.ndim != 2 or array.shape[1] < 2:
         return False
     if array.dtype.kind == "f" and np.isnan(array).any():

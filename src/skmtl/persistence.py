@@ -101,6 +101,11 @@ def _pack(model: Any) -> bytes:
     except Exception as error:
         # What cannot be represented fails in as many ways as there are types.
         raise ValueError(f"the model cannot be saved: {error}.{_advice(model)}") from error
+    if any("scipy.sparse" in name for name in refused):
+        raise ValueError(
+            "the model cannot be saved, for a kernel keeps its training rows, and these are sparse; fit it on a dense "
+            "X, or use the linear kernel."
+        )
     if refused:
         raise ValueError(f"the model cannot be saved, for it holds {', '.join(refused)}.{_advice(model)}")
     buffer = io.BytesIO(content)

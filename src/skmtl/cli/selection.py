@@ -107,7 +107,7 @@ def choose(problem: Problem, Z: np.ndarray, wishes: Wishes, tick: Tick = lambda:
 def choose_kernel(
     problem: Problem, Z: np.ndarray, wishes: Wishes, tick: Tick = lambda: None
 ) -> tuple[str, list[float] | None, list[str]]:
-    """The kernel under which independent tasks do best, its width, and why; in doubt the linear one."""
+    """The kernel that does best without a graph, its width, and why; in doubt the linear one."""
     gammas = None if wishes.gamma is None else [wishes.gamma]
     kernels, why = _kernels(problem, wishes)
     if len(kernels) == 1:
@@ -121,7 +121,7 @@ def choose_kernel(
     best = _better(*searches.values())
     scores = ", ".join(f"{kernel} {search.best_score_:.4f}" for kernel, search in searches.items())
     why.append(
-        f"The {best} kernel is used; scores of independent tasks on {len(rows.X)} rows: {scores} (linear, "
+        f"The {best} kernel is used; scores without a graph on {len(rows.X)} rows: {scores} (linear, "
         f"unless another is ahead by {MARGIN:g} and by two standard errors)."
     )
     gamma = searches[best].best_params_["gamma"]

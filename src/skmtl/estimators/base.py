@@ -134,11 +134,13 @@ class MultiTaskEstimator(BaseEstimator):
         if unlabelled.any():
             _warn_unlabelled(int(unlabelled.sum()))
         # Any row may become a landmark; what has no weight counts for nothing else.
+        self._n_given = len(Y)
         self._rows = np.arange(len(Y)) if self._on_landmarks() else np.flatnonzero(~unlabelled)
         return self._select(X), make_labels(Y[self._rows], weight[self._rows])
 
     def _column(self, X: Array, y: Array, sample_weight: Any, codes: NDArray[np.intp]) -> tuple[Array, Labels]:
         """The rows and labels of a column y with one task per row."""
+        self._n_given = len(y)
         self._rows = np.arange(len(y))
         labels = Grouped.from_rows(y, check_weight(sample_weight, X), codes, len(self.task_names_))
         self._check_labelled(labels.sums(labels.weight))
@@ -219,6 +221,9 @@ class MultiTaskEstimator(BaseEstimator):
             full[self._rows] = coef
             coef = full
         self._coef = np.ascontiguousarray(coef)
+        for name in ("coef_", "dual_coef_", "landmarks_"):
+            # Of an earlier fit with another kernel.
+            self.__dict__.pop(name, None)
         if self.feature_map_.dual:
             self.dual_coef_ = self._coef
         else:

@@ -139,6 +139,10 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
         single = labels.maxima(labels.y) == -labels.maxima(-labels.y)
         if not (loss.needs_both_classes and self.fit_intercept and single.any()):
             return self._fit(X, labels, loss, scale=False)
+        if single.all():
+            raise ValueError(
+                f"every task has labels of one class only; loss={loss.name!r} needs both, or use 'square'."
+            )
         names = ", ".join(repr(name) for name in self.task_names_[single].tolist())
         warnings.warn(f"all labels of {names} are of one class; a constant is predicted.", UserWarning, stacklevel=3)
         constant = labels.maxima(labels.y) * np.log1p(labels.sums(labels.weight))

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmtl._cluster import is_dask
 from skmtl._linalg import Array
-from skmtl._validation import check_features, check_targets, check_task_names, check_tasks, check_weight
+from skmtl._validation import MANY_COLUMNS, check_features, check_targets, check_task_names, check_tasks, check_weight
 from skmtl.classes import first_column
 from skmtl.estimators.base import Callback, MultiTaskEstimator
 from skmtl.estimators.score import Errors, ErrorSums
@@ -239,7 +239,7 @@ def _two_columns(F: Array) -> Array:
 def _one_column(Y: Array) -> Array:
     """The single column that long format has."""
     if Y.shape[1] != 1:
-        raise ValueError(f"y has {Y.shape[1]} columns; in long format it has one, and tasks says which task it is of.")
+        raise ValueError(MANY_COLUMNS.format(Y.shape[1]))
     if np.isnan(Y).any():
         raise ValueError(f"y has {int(np.isnan(Y).sum())} NaN values; in long format drop the rows without a label.")
     return Y[:, 0]

@@ -13,7 +13,16 @@ from sklearn.utils.validation import validate_data
 from skmtl._cluster import DaskRows, is_dask
 from skmtl._linalg import Array
 from skmtl._rows import LARGE, MemoryRows, Rows
-from skmtl._validation import check_features, check_rows, check_task_names, check_tasks, check_weight, match_tasks
+from skmtl._validation import (
+    MANY_COLUMNS,
+    check_features,
+    check_rows,
+    check_task_names,
+    check_tasks,
+    check_weight,
+    match_tasks,
+    numbers_in,
+)
 from skmtl.features import FeatureMap
 from skmtl.targets import Grouped
 
@@ -59,8 +68,8 @@ def open_rows(estimator: Any, X: Any, tasks: Any, n_functions: int) -> Rows:
 
 def _open_memory(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any, *, reset: bool) -> OpenTable:
     _check_features(estimator, X, reset=reset)
-    array, labels = _array(X), np.asarray(y)
-    _check_shape(labels.shape)
+    array, labels = _array(X), np.asarray(numbers_in(y))
+    _check_shape(labels.shape, long=tasks is not None)
     check_rows(labels, array.shape[0])
     n_columns = labels.shape[1] if labels.ndim == 2 else 1
     columns = {"y": labels}
@@ -94,7 +103,7 @@ def _open_dask(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any, *
             names = estimator.task_names_
         columns["tasks"] = _codes(tasks, names)
     rows = DaskRows.from_collections(X, columns, getattr(estimator, "feature_names_in_", None))
-    _check_shape(y.shape)
+    _check_shape(y.shape, long=tasks is not None)
     return OpenTable(rows, names, y.ndim == 1)
 
 
@@ -120,7 +129,9 @@ def _check_features(estimator: Any, X: Any, *, reset: bool) -> None:
     validate_data(estimator, X, reset=reset, skip_check_array=True)
 
 
-def _check_shape(shape: tuple[int, ...]) -> None:
+def _check_shape(shape: tuple[int, ...], *, long: bool) -> None:
+    if long and len(shape) == 2 and shape[1] != 1:
+        raise ValueError(MANY_COLUMNS.format(shape[1]))
     if len(shape) not in (1, 2) or (len(shape) == 2 and shape[1] == 0):
         raise ValueError(f"y has shape {shape}; it must be (n,) for one task or (n, n_tasks).")
 
@@ -128,7 +139,9 @@ def _check_shape(shape: tuple[int, ...]) -> None:
 def _array(X: Any) -> Any:
     """The array of a data frame; anything else as it is."""
     if isinstance(X, pd.DataFrame):
-        return X.to_numpy()
+        return np.asarray(numbers_in(X))
+    if np.iscomplexobj(X):
+        raise ValueError("X has complex numbers, which are not supported; pass their parts as features.")
     return X.tocsr() if sparse.issparse(X) else X
 
 

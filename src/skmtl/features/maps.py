@@ -73,8 +73,12 @@ class LinearMap(FeatureMap):
     def size(self, X: Any, *, center: bool) -> float:
         mean = np.asarray(X.mean(axis=0)) if center else np.zeros(X.shape[1])
         if sparse.issparse(X):
-            return float(X.multiply(X).sum()) / X.shape[0] - float(mean @ mean)
-        return float(np.mean(np.sum((X - mean) ** 2, axis=1)))
+            squares = float(X.multiply(X).sum()) / X.shape[0]
+            size, rounding = squares - float(mean @ mean), 1e-14 * squares
+        else:
+            size, rounding = float(np.mean(np.sum((X - mean) ** 2, axis=1))), (1e-14 * float(np.abs(mean).sum())) ** 2
+        # Features that are constant have no size, whatever rounding makes of it.
+        return size if size > rounding else 0.0
 
 
 class KernelMap(FeatureMap):

@@ -115,7 +115,7 @@ class SearchEstimator(BaseEstimator):
                 return search_loo(model, rows, entries, loss, candidates, evaluate, scale=scale)
 
             return run
-        splits = make_splits(self.cv, X, entries, self._rows, classes=self._for_classes)
+        splits = make_splits(self.cv, X, entries, self._rows, self._n_given, classes=self._for_classes)
         evaluate = self._evaluate(X, entries)
 
         def run_folds(candidates: Sequence[Candidate], rows: Rows) -> Outcome:
@@ -152,6 +152,11 @@ class SearchEstimator(BaseEstimator):
                 f"scoring={self.scoring!r} cannot tell predict which task a row is of; in long format choose one of "
                 f"{', '.join(SCORES)}."
             )
+        if np.any(entries.weight == 0.0):
+            raise ValueError(
+                f"scoring={self.scoring!r} knows nothing of missing labels and of weights of zero; with them choose "
+                f"one of {', '.join(SCORES)}."
+            )
         y = self._labels_as_given(entries)
 
         def evaluate(test: Entries, F: Array, fold: Fold | None) -> float:
@@ -178,9 +183,7 @@ class SearchEstimator(BaseEstimator):
 
     def _labels_as_given(self, entries: Entries) -> Any:
         """Labels as scikit-learn's scorers know them."""
-        y = entries.y if np.all(entries.weight > 0.0) else np.where(entries.weight > 0.0, entries.y, np.nan)
-        if self._for_classes:
-            y = self._coding.decode(entries.y)
+        y = self._coding.decode(entries.y) if self._for_classes else entries.y
         return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 and getattr(self, "_flat", True) else y
 
     def _model(self, **params: Any) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 from skmtl._linalg import Array
 from skmtl.model_selection.grid import Candidate
 from skmtl.model_selection.search import Outcome
+from skmtl.penalties import Independent
 
 RULES = ("best", "1se")
 
@@ -74,17 +75,22 @@ def describe_choice(candidates: Sequence[Candidate], outcome: Outcome, chosen: i
         return f"There is nothing to share; independent tasks score {means[chosen]:.4g} ({score})."
     alone, shared = (int(np.argmax(np.where(which, means, -np.inf))) for which in (apart, ~apart))
     if apart[chosen]:
-        rest = f"{means[shared]:.4g} of the best shared model ({candidates[shared].penalty.name})"
+        rest = f"{means[shared]:.4g} of the best shared model ({_name(candidates[shared])})"
         if means[shared] > means[chosen]:
             return f"Independent tasks are taken: {score} {means[chosen]:.4g} is within one standard error of {rest}."
         return f"Independent tasks win: {score} {means[chosen]:.4g}, against {rest}. Sharing does not help here."
     if means[chosen] < means[alone]:
         return (
-            f"A shared graph is taken ({candidates[chosen].penalty.name}): {score} {means[chosen]:.4g} is within one "
+            f"A shared model is taken ({_name(candidates[chosen])}): {score} {means[chosen]:.4g} is within one "
             f"standard error of the best, but independent tasks have {means[alone]:.4g}."
         )
     wins = int(np.sum(outcome.scores[chosen] > outcome.scores[alone]))
     return (
-        f"Sharing wins: {score} {means[chosen]:.4g} with {candidates[chosen].penalty.name}, against {means[alone]:.4g} "
+        f"Sharing wins: {score} {means[chosen]:.4g} with {_name(candidates[chosen])}, against {means[alone]:.4g} "
         f"of independent tasks; better on {wins} of {outcome.scores.shape[1]} folds."
     )
+
+
+def _name(candidate: Candidate) -> str:
+    """What a candidate shares."""
+    return "a common part" if candidate.penalty.name == Independent.name else candidate.penalty.name

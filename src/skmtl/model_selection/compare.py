@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
+from joblib import hash as hash_of
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from sklearn.base import clone
@@ -44,7 +45,7 @@ def compare_methods(
     X, Y, sample_weight, tasks
         As for ``fit``.
     methods : list of penalties, or dict of name to penalty, optional
-        By default every penalty that learns a structure.
+        By default every penalty that learns a structure. Their own parameters, such as mu, are searched.
     estimator : MultiTaskRegressorCV or MultiTaskClassifierCV, optional
         How a method is fitted: its grids, kernel and inner folds. By default ``MultiTaskRegressorCV()``. A method may
         choose independent tasks, as it may when it is used.
@@ -61,8 +62,9 @@ def compare_methods(
     -------
     DataFrame
         A row per method and task, and one for all tasks together: ``method``, ``task``, ``score``, ``independent``
-        (the score of independent tasks), ``difference`` with its interval ``low`` and ``high``, and ``verdict``:
-        "helps", "hurts" or "no evidence". Intervals are those of the corrected paired t-test over the folds.
+        (the score of independent tasks, which have nothing in common), ``difference`` with its interval ``low`` and
+        ``high``, and ``verdict``: "helps", "hurts" or "no evidence". Intervals are those of the corrected paired t-test
+        over the folds.
 
     References
     ----------
@@ -77,7 +79,7 @@ def compare_methods(
     search, entries = prepared.search, prepared.entries
     score = check_score(search._score_name() if scoring is None else scoring)
     search._own_score(score, entries)
-    splits = make_splits(cv, prepared.X, entries, search._rows, classes=search._for_classes)
+    splits = make_splits(cv, prepared.X, entries, search._rows, search._n_given, classes=search._for_classes)
     named = {"independent": Independent(), **_check_methods(methods)}
     jobs = [(penalty, split) for penalty in named.values() for split in splits]
     values = Parallel(n_jobs=n_jobs)(delayed(_score_fold)(estimator, prepared, *job, score) for job in jobs)
@@ -97,10 +99,28 @@ def _check_methods(methods: Sequence[Any] | Mapping[str, Any] | None) -> dict[st
     if isinstance(methods, str):
         methods = [methods]
     named = dict(methods) if isinstance(methods, Mapping) else {_name(method): method for method in methods}
+    if len(named) < len(methods):
+        raise ValueError("two methods have the same name; give them names, as a dict of name to penalty.")
+    searched = {hash_of(_held(method)): name for name, method in named.items()}
+    if len(searched) < len(named):
+        same = [name for name in named if name not in searched.values()]
+        raise ValueError(
+            f"{', '.join(map(repr, same))}: the same as another method, for the parameters of a penalty, such as mu, "
+            "are searched; for one value of mu pass an estimator with mus=[...]."
+        )
     named = {name: method for name, method in named.items() if name != Independent.name}
     if not named:
         raise ValueError(f"there is no method to compare with independent tasks; choose from {', '.join(PENALTIES)}.")
     return named
+
+
+def _held(method: Any) -> tuple[str, dict[str, Any]]:
+    """The name of a penalty, and those of its parameters that no search changes."""
+    penalty = PENALTIES[method]() if method in tuple(PENALTIES) else method
+    if isinstance(penalty, str):
+        return penalty, {}
+    searched = {"mu", *getattr(penalty, "grid", dict)()}
+    return penalty.name, {name: value for name, value in penalty.get_params().items() if name not in searched}
 
 
 def _name(method: Any) -> str:
@@ -121,13 +141,16 @@ def _score_fold(estimator: Any, prepared: Prepared, penalty: Any, split: Split, 
 def _fit(estimator: Any, prepared: Prepared, penalty: Any, train: Index, entries: Entries) -> Any:
     """The estimator with one penalty, its parameters chosen and fitted on training rows."""
     model = clone(estimator).set_params(penalty=penalty)
+    if isinstance(penalty, Independent):
+        # Nothing in common, whatever the methods may have.
+        model.set_params(commons=[0.0])
     if not has_mu(check_penalty(penalty, entries.n_tasks)):
         model.set_params(mus=None)
     for name, value in vars(prepared.search).items():
         if name in ("_flat", "_coding", "classes_", "task_names_"):
             setattr(model, name, value)
     precomputed = model.kernel == "precomputed"
-    model._rows = np.arange(len(train))
+    model._rows, model._n_given = np.arange(len(train)), len(train)
     model.n_features_in_ = len(train) if precomputed else prepared.X.shape[1]
     rows = prepared.X[np.ix_(train, train)] if precomputed else prepared.X[train]
     if not model._for_classes:

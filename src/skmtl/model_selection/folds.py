@@ -14,10 +14,12 @@ from skmtl.model_selection.entries import Entries
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
-def make_splits(cv: Any, X: Array, entries: Entries, rows: NDArray[np.intp], *, classes: bool) -> list[Split]:
+def make_splits(
+    cv: Any, X: Array, entries: Entries, rows: NDArray[np.intp], n_given: int, *, classes: bool
+) -> list[Split]:
     """Pairs of training and test rows.
 
-    ``cv`` is a number of folds, a splitter, or pairs of indices into the rows as the user gave them, of which those
+    ``cv`` is a number of folds, a splitter, or pairs of indices into the ``n_given`` rows of the user, of which those
     in ``rows`` have labels. Whole numbers spread classes, and tasks in long format, evenly over the folds.
     """
     if isinstance(cv, Integral) and not isinstance(cv, bool):
@@ -27,12 +29,16 @@ def make_splits(cv: Any, X: Array, entries: Entries, rows: NDArray[np.intp], *, 
     elif hasattr(cv, "split") and not isinstance(cv, str):
         pairs = cv.split(X, _column(entries))
     elif np.iterable(cv) and not isinstance(cv, str):
-        pairs = _positions(cv, rows)
+        pairs = _positions(cv, rows, n_given)
     else:
         raise ValueError(f'cv={cv!r} is not known; pass a number of folds, "loo", a splitter, or pairs of indices.')
     splits = [(np.asarray(train, dtype=np.intp), np.asarray(test, dtype=np.intp)) for train, test in pairs]
     if not splits or any(len(train) == 0 or len(test) == 0 for train, test in splits):
         raise ValueError("cv gives no folds, or a fold without training or test rows; use other folds.")
+    if max(int(part.max()) for split in splits for part in split) >= len(entries):
+        raise ValueError(
+            f"cv splits more rows than the {len(entries)} that have labels; drop the others, or pass pairs of indices."
+        )
     return splits
 
 
@@ -84,10 +90,13 @@ def _column(entries: Entries) -> Array:
     return entries.y[:, 0] if entries.y.ndim == 2 and entries.n_tasks == 1 else entries.y
 
 
-def _positions(pairs: Any, rows: NDArray[np.intp]) -> Iterator[Split]:
+def _positions(pairs: Any, rows: NDArray[np.intp], n_given: int) -> Iterator[Split]:
     """Indices into the user's rows as positions among those with labels."""
     for pair in pairs:
         train, test = (np.asarray(part) for part in pair)
         train, test = (np.flatnonzero(part) if part.dtype == bool else part for part in (train, test))
+        for part in (train, test):
+            if len(part) and not 0 <= part.min() <= part.max() < n_given:
+                raise ValueError(f"cv has indices from {part.min()} to {part.max()}; rows are 0 to {n_given - 1}.")
         train, test = (np.searchsorted(rows, part[np.isin(part, rows)]) for part in (train, test))
         yield train, test

@@ -107,7 +107,7 @@ def check_grid(name: str, values: Any, default: Iterable[float] = (), *, zero: b
     listed = np.atleast_1d(np.asarray(values, dtype=object)).tolist()
     if not listed:
         raise ValueError(f"{name} is empty; give at least one number, or leave it out for the default grid.")
-    return list(dict.fromkeys(check_positive(f"an entry of {name}, ", value, zero=zero) for value in listed))
+    return list(dict.fromkeys(check_positive(f"an entry of {name}", value, zero=zero) for value in listed))
 
 
 def default_widths(kernel: Any, X: Array) -> list[float | None]:

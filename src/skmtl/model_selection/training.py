@@ -75,7 +75,7 @@ class Training:
         # Without a minimiser a task is a constant, as in the estimator.
         self._single = single
         self._constant = np.nan_to_num(labels.maxima(labels.y)) * np.log1p(labels.sums(labels.weight))
-        if single.any():
+        if single.any() and not single.all():
             labels = labels.with_labels(labels.y, labels.weight * labels.spread((~single).astype(float)))
         self.targets = standardize(
             balance(labels) if model.balance_tasks else labels,
@@ -113,6 +113,9 @@ class Training:
 
     def learn(self, candidate: Candidate, start: Array | None = None) -> Learned:
         """The same only as well as a comparison with other candidates needs."""
+        if self._single.all():
+            n_tasks = len(self._single)
+            return Learned(np.zeros((len(self.design.values), n_tasks)), np.zeros(n_tasks), np.eye(n_tasks))
         problem = self._problem(candidate)
         accuracy = max(self._tol, SEARCH_ACCURACY)
         if is_known(candidate.penalty):

@@ -93,7 +93,7 @@ class Grouped(_InMemory):
     def from_rows(cls, y: Array, weight: Array, tasks: NDArray[np.intp], n_tasks: int) -> Self:
         """Labels and weights in the order of the rows of X."""
         order = np.argsort(tasks, kind="stable")
-        return cls(y[order], weight[order], tasks, n_tasks)
+        return cls(np.where(weight > 0.0, y, 0.0)[order], weight[order], tasks, n_tasks)
 
     def in_rows(self, U: Array) -> Array:
         """Entries back in the order of the rows of X."""
