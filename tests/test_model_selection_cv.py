@@ -18,6 +18,7 @@ from sklearn.model_selection import (
 )
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import skmtl.model_selection.search
 from skmtl import MultiTaskClassifier, MultiTaskRegressor
 from skmtl.model_selection import SCORES, MultiTaskClassifierCV, MultiTaskRegressorCV, target_scores
 from skmtl.model_selection.choice import choose, describe_choice
@@ -370,14 +371,21 @@ def test_a_common_part_is_not_called_a_graph(rng):
     assert "with a common part, against" in search.verdict_
 
 
-def test_a_thread_that_fails_is_heard(rng):
+def test_folds_that_a_thread_opens_are_the_same(rng, monkeypatch):
+    X, Y = related_tasks(rng, 40, 3)
+    found = []
+    for threads in (True, False):
+        monkeypatch.setattr(skmtl.model_selection.search, "has_threads", lambda threads=threads: threads)
+        search = MultiTaskRegressorCV(**SMALL, kernel="rbf", gammas=[0.1, 1.0]).fit(X, Y)
+        found.append((search.cv_results_["mean_test_score"], search.predict(X)))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    np.testing.assert_array_equal(found[0][1], found[1][1])
+
+
+def test_a_thread_that_fails_is_heard(rng, monkeypatch):
     """A fold is opened in a thread ahead of the search; what it raises reaches the caller."""
+    monkeypatch.setattr(skmtl.model_selection.search, "has_threads", lambda: True)
     X, Y = related_tasks(rng, 30, 2)
-    calls = []
-
-    def kernel(a, b):
-        calls.append(0)
-        return np.nan if len(calls) > 5 else float(a @ b)
-
-    with pytest.raises(ValueError, match="NaN or infinite"):
-        MultiTaskRegressorCV(**SMALL, kernel=kernel).fit(X, Y)
+    kernel = X @ X.T - 5.0 * np.eye(30)
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        MultiTaskRegressorCV(**SMALL, kernel="precomputed").fit(kernel, Y)
