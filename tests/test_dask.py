@@ -129,6 +129,19 @@ def test_data_frames_with_unknown_lengths(rng):
         est.predict(Xd.rename(columns={"a": "q"}))
 
 
+@pytest.mark.filterwarnings("ignore:Dask currently has limited support")
+def test_parquet_files_of_which_few_columns_are_needed(rng, tmp_path):
+    X, y, extra = tables(rng)["long"]
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(y=y, task=extra["tasks"])
+    for i in range(3):
+        frame[100 * i : 100 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
+    whole, features = dd.read_parquet(tmp_path), list("abcde")
+    est = regressor().fit(whole[features], whole["y"], tasks=whole["task"])
+    memory = regressor().fit(frame[features], frame["y"], tasks=frame["task"])
+    np.testing.assert_allclose(est.structure_, memory.structure_, atol=1e-6)
+    np.testing.assert_allclose(est.predict(whole[features]).compute(), memory.predict(frame[features]), atol=1e-6)
+
+
 def test_nothing_is_gathered(rng, monkeypatch):
     """What comes back from the scheduler are landmarks, sums and statistics: never as much as a table."""
     import dask

@@ -139,14 +139,22 @@ def _to_arrays(collections: Sequence[Any], *, lengths: bool) -> list[Any]:
     """Dask arrays of arrays in memory, Dask arrays and data frames; unknown lengths are computed together."""
     import dask
     import dask.array as da
+    from dask import delayed
 
-    frames = [one for one in collections if hasattr(one, "to_dask_array")]
-    known = iter(dask.compute(*(frame.map_partitions(len) for frame in frames)) if lengths else [None] * len(frames))
+    # Partitions count once the graph is made: Dask joins Parquet files of which it needs few columns.
+    parts = [one.to_delayed() if hasattr(one, "to_dask_array") else [] for one in collections]
+    counts: Any = [[np.nan] * len(some) for some in parts]
+    if lengths:
+        (counts,) = dask.compute([[delayed(len)(part) for part in some] for some in parts])
     arrays = []
-    for one in collections:
-        if hasattr(one, "to_dask_array"):
-            counts = next(known)
-            one = one.to_dask_array() if counts is None else one.to_dask_array(lengths=[int(c) for c in counts])
+    for one, some, lengths_of in zip(collections, parts, counts, strict=True):
+        if some:
+            meta = one._meta.to_numpy()
+            blocks = [
+                da.from_delayed(delayed(np.asarray)(part), (count, *meta.shape[1:]), dtype=meta.dtype)
+                for part, count in zip(some, lengths_of, strict=True)
+            ]
+            one = da.concatenate(blocks, allow_unknown_chunksizes=True)
         elif not is_dask(one):
             one = da.from_array(np.asarray(one))
         elif lengths and np.isnan(one.shape[0]):
