@@ -53,6 +53,43 @@ def test_fit_and_predict_in_parts(run, table, kind, kernel):
     np.testing.assert_allclose(errors, 0.0, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("words", [(0, 1), ("no", "yes")])
+@pytest.mark.parametrize("long", [False, True])
+def test_rows_without_a_label_are_left_out_as_in_memory(run, rng, table, words, long):
+    frame = table[["a", "b", "c"]].fillna(0.0).assign(task=rng.choice(["x", "y"], len(table)))
+    frame["kind"] = np.where(frame["b"] > 0, *words[::-1])
+    # A part of the table without labels, and gaps elsewhere.
+    frame["kind"] = frame["kind"].where((frame.index < 400) & (frame.index % 7 > 0))
+    options = ["--targets", "kind", "--penalty", "sparse", "--alpha", "0.01"]
+    left_out = frame["kind"].isna()
+    if long:
+        frame.loc[1, "task"] = None
+        left_out[1] = True
+        options += ["--task-column", "task"]
+    Path("parts").mkdir()
+    for part in range(3):
+        frame[200 * part : 200 * (part + 1)].to_parquet(f"parts/{part}.parquet")
+    frame.to_parquet("whole.parquet")
+    models = []
+    for name, engine in (("parts", "dask"), ("whole.parquet", "pandas")):
+        code, out, err = run("fit", name, *options, "--out", engine, "--engine", engine)
+        assert code == 0, err
+        assert f"{name}: {(~left_out).sum()} rows" in out
+        assert f"{left_out.sum()} rows without a label are left out." in out
+        models.append(load_model(f"{engine}/model.skops"))
+    rows = frame[["a", "b", "c"] if long else ["a", "b", "c", "task"]]
+    assert (models[0].predict(rows) == models[1].predict(rows)).mean() > 0.98
+
+
+def test_a_table_without_labels_gets_a_sentence(run, table):
+    table.assign(u=np.nan).to_parquet("table.parquet")
+    for engine in ("dask", "pandas"):
+        code, _, err = run("fit", "table.parquet", "--targets", "u", "--out", "run", "--engine", engine)
+        assert (code, err.count("\n")) == (2, 1)
+        assert "has 0 rows with a target, at least 10 are needed" in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from skmtl._validation import import_extra
 from skmtl.cli.console import Steps
 from skmtl.cli.pipeline import features_of, named_predictions
-from skmtl.cli.problem import Columns, Problem, make_problem
+from skmtl.cli.problem import Columns, Problem, check_labels, check_names, make_problem, with_labels
 from skmtl.cli.run import Run, run
 from skmtl.cli.selection import Wishes
 from skmtl.cli.tables import check_columns, is_parquet
@@ -65,12 +65,19 @@ def read_collection(path: Path, delimiter: str | None) -> Any:
 def fit_collection(
     table: Path, columns: Columns, wishes: Wishes, components: int, steps: Steps
 ) -> tuple[Problem, Run, int]:
-    """Choose and judge on a sample, then fit to all rows; also the number of rows."""
+    """Choose and judge on a sample, then fit to all rows with labels; also the number of these."""
     whole = read_collection(table, columns.delimiter)
+    check_names(table, whole, columns)
     with steps("drawing a sample"):
-        n = len(whole)
-        sample = whole.sample(frac=min(1.0, SAMPLE / max(n, 1)), random_state=0).compute().reset_index(drop=True)
+        known = with_labels(whole, columns)
+        sizes = known.map_partitions(len).compute().to_numpy()
+        n = int(sizes.sum())
+        notes = check_labels(table, len(whole), n)
+        # Parts without any label would be nothing to prepare.
+        whole = known.partitions[np.flatnonzero(sizes).tolist()]
+        sample = whole.sample(frac=min(1.0, SAMPLE / n), random_state=0).compute().reset_index(drop=True)
     problem = make_problem(table, sample, columns)
+    problem = replace(problem, notes=(*notes, *problem.notes))
     result = run(problem, wishes, steps)
     with steps("fitting all rows"):
         model = _fit_everywhere(result.model, whole, problem, columns, components)

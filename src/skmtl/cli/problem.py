@@ -62,10 +62,9 @@ def read_problem(path: Path, columns: Columns) -> Problem:
 
 def make_problem(path: Path, frame: pd.DataFrame, columns: Columns) -> Problem:
     """The problem that a table from ``path`` poses."""
-    named = [*columns.targets, *columns.features, *columns.ignore]
-    check_columns(path, frame, [*named, *([columns.task_column] if columns.task_column else [])])
-    _check_targets(columns)
-    frame, notes = _rows_with_labels(path, frame, columns)
+    check_names(path, frame, columns)
+    n_rows, frame = len(frame), with_labels(frame, columns).reset_index(drop=True)
+    notes = check_labels(path, n_rows, len(frame))
     for name in columns.targets:
         if frame[name].isna().all():
             raise ValueError(f"target {name!r} has no value in any row; leave it out of --targets or fill it in.")
@@ -82,7 +81,10 @@ def make_problem(path: Path, frame: pd.DataFrame, columns: Columns) -> Problem:
     return Problem(features.clean(frame), Y, tasks, features, classification, (*notes, about, features.describe()))
 
 
-def _check_targets(columns: Columns) -> None:
+def check_names(path: Path, frame: Any, columns: Columns) -> None:
+    """All columns that a person names must be there, and each for one thing."""
+    named = [*columns.targets, *columns.features, *columns.ignore]
+    check_columns(path, frame, [*named, *([columns.task_column] if columns.task_column else [])])
     for name in columns.targets:
         if list(columns.targets).count(name) > 1:
             raise ValueError(f"target {name!r} is named twice; name every target once.")
@@ -92,19 +94,20 @@ def _check_targets(columns: Columns) -> None:
         raise ValueError("with --task-column there is one column of values; name that one alone in --targets.")
 
 
-def _rows_with_labels(path: Path, frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, list[str]]:
-    """Rows without any label, or without a task, cannot be learned from."""
-    known = frame[list(columns.targets)].notna().any(axis=1)
-    if columns.task_column is not None:
-        known &= frame[columns.task_column].notna()
-    if known.sum() < FEWEST_ROWS and len(frame) < FEWEST_ROWS:
-        many = f"{len(frame)} row{'s' * (len(frame) != 1)}"
+def with_labels(frame: Any, columns: Columns) -> Any:
+    """The rows of a frame of pandas or Dask with a label, and a task; from others nothing can be learned."""
+    frame = frame.dropna(subset=list(columns.targets), how="all")
+    return frame if columns.task_column is None else frame.dropna(subset=[columns.task_column])
+
+
+def check_labels(path: Path, n_rows: int, n_known: int) -> list[str]:
+    """There must be rows enough, and rows with labels; what is to say about the others."""
+    if n_rows < FEWEST_ROWS:
+        many = f"{n_rows} row{'s' * (n_rows != 1)}"
         raise ValueError(f"{path} has {many}; at least {FEWEST_ROWS} are needed to learn and to judge a model.")
-    if known.any() and known.sum() < FEWEST_ROWS:
-        raise ValueError(f"{path} has {known.sum()} rows with a target, at least {FEWEST_ROWS} are needed; add some.")
-    if known.all() or not known.any():
-        return frame, []
-    return frame[known].reset_index(drop=True), [f"{int((~known).sum())} rows without a label are left out."]
+    if n_known < FEWEST_ROWS:
+        raise ValueError(f"{path} has {n_known} rows with a target, at least {FEWEST_ROWS} are needed; add some.")
+    return [f"{n_rows - n_known} rows without a label are left out."] if n_known < n_rows else []
 
 
 def _feature_names(frame: pd.DataFrame, columns: Columns) -> list[str]:
