@@ -82,6 +82,18 @@ def test_rows_without_a_label_are_left_out_as_in_memory(run, rng, table, words, 
     assert (models[0].predict(rows) == models[1].predict(rows)).mean() > 0.98
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_categories_that_look_like_numbers_are_text_where_they_were(run, rng, table):
+    frame = table.assign(colour=rng.choice(["01", "02", "A"], len(table)))
+    frame["u"] = frame["v"] + 5.0 * (frame["colour"] == "01")
+    frame.to_csv("table.csv", index=False)
+    assert run("fit", "table.csv", *GIVEN, "--out", "run")[0] == 0
+    frame[frame["colour"] == "01"].to_csv("new.csv", index=False)
+    assert run("predict", "run/model.skops", "new.csv", "--out", "p.csv")[0] == 0
+    assert run("predict", "run/model.skops", "new.csv", "--out", "parts", "--engine", "dask")[0] == 0
+    pd.testing.assert_frame_equal(pd.read_csv("parts/part-0.csv"), pd.read_csv("p.csv"))
+
+
 def test_a_table_without_labels_gets_a_sentence(run, table):
     table.assign(u=np.nan).to_parquet("table.parquet")
     for engine in ("dask", "pandas"):

@@ -170,6 +170,16 @@ def test_long_tables(run, small, rng):
     assert "task 'w' was not there" in err
 
 
+def test_tasks_that_look_like_numbers_are_text_where_they_were(run, rng):
+    X, group = rng.normal(size=(60, 2)), rng.choice(["01", "02", "A"], 60)
+    frame = pd.DataFrame({"p": X[:, 0], "q": X[:, 1], "group": group, "mark": X[:, 0] + (group == "A") * X[:, 1]})
+    fit(run, frame, "--targets", "mark", "--task-column", "group", "--penalty", "sparse", "--alpha", "0.01")
+    values = predicted(run, frame, "all.csv", "--task-column", "group")["prediction"]
+    some = group != "A"
+    own = predicted(run, frame[some], "some.csv", "--task-column", "group")["prediction"]
+    np.testing.assert_allclose(own, values[some], atol=1e-12)
+
+
 def test_classes_are_recognised_and_predicted_by_name(run, small, table):
     kind = pd.cut(table["first"], 3, labels=["low", "middle", "high"]).astype(object)
     kind[4] = None

@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -51,15 +51,16 @@ def connected(scheduler: str | None) -> Iterator[None]:
         yield
 
 
-def read_collection(path: Path, delimiter: str | None) -> Any:
-    """A table as a Dask data frame; a folder of Parquet files is one table."""
+def read_collection(path: Path, delimiter: str | None, text: Collection[str] = ()) -> Any:
+    """A table as a Dask data frame, columns named in ``text`` as text; a folder of Parquet files is one table."""
     frames = import_extra("dask.dataframe", "dask")
     if not path.exists():
         raise ValueError(f"{path} does not exist.")
     if is_parquet(path) or path.is_dir():
         return frames.read_parquet(path)
     # More rows decide what a column holds than Dask's default.
-    return frames.read_csv(path, sep=delimiter or ",", encoding="utf-8-sig", skipinitialspace=True, sample=2**22)
+    options = {"sep": delimiter or ",", "encoding": "utf-8-sig", "skipinitialspace": True, "sample": 2**22}
+    return frames.read_csv(path, dtype=dict.fromkeys(text, str), **options)
 
 
 def fit_collection(
@@ -114,7 +115,8 @@ def predict_collection(model: Any, table: Path, out: Path, delimiter: str | None
     """Write predictions for a table in parts into a folder; the number of parts."""
     if out.exists():
         raise ValueError(f"{out} exists; with --engine dask predictions are a new folder of parts.")
-    whole, features = read_collection(table, delimiter), features_of(model)
+    features = features_of(model)
+    whole = read_collection(table, delimiter, () if features is None else features.categories)
     if features is not None:
         check_columns(table, whole, features.names)
     example = _predict_part(whole._meta_nonempty.head(1), model, features)

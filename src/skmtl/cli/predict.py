@@ -61,7 +61,10 @@ def predict_table(
 ) -> pd.DataFrame:
     """Predictions for the rows of a table, named after the tasks."""
     features = features_of(model)
-    frame = read_table(path, delimiter=delimiter, text=() if features is None else features.categories)
+    text = [] if features is None else [*features.categories]
+    if task_column is not None and all(isinstance(name, str) for name in last_step(model).task_names_.tolist()):
+        text.append(task_column)
+    frame = read_table(path, delimiter=delimiter, text=text)
     check_columns(path, frame, [] if task_column is None else [task_column])
     if features is not None:
         check_columns(path, frame, features.names)
