@@ -4,6 +4,7 @@ import io
 import json
 import re
 import time
+from decimal import Decimal
 from pathlib import Path
 
 import networkx
@@ -106,6 +107,22 @@ def test_parquet_in_and_out(run, small, table):
     assert run("fit", "table.parquet", "--targets", ",".join(TARGETS), "--out", "run")[0] == 0
     assert run("predict", "run/model.skops", "table.parquet", "--out", "p.parquet")[0] == 0
     pd.testing.assert_frame_equal(pd.read_parquet("p.parquet"), expected, rtol=1e-12)
+
+
+def test_decimals_of_a_database_are_numbers(run, table):
+    numbers = table[["a", "b", *TARGETS]].round(2).assign(kind=(table["first"] > 0).astype(float))
+    decimals = numbers.map(lambda value: None if np.isnan(value) else Decimal(f"{value:.2f}"))
+    for targets in (",".join(TARGETS), "kind"):
+        given = ("--targets", targets, "--penalty", "sparse", "--alpha", "0.01")
+        values = {}
+        for kind, frame in (("float", numbers), ("decimal", decimals)):
+            frame.to_parquet("table.parquet")
+            code, out, err = run("fit", "table.parquet", *given, "--out", "run")
+            assert (code, err) == (0, ""), out
+            assert "Left out" not in out
+            assert run("predict", "run/model.skops", "table.parquet", "--out", f"{kind}.parquet")[0] == 0
+            values[kind] = pd.read_parquet(f"{kind}.parquet")
+        pd.testing.assert_frame_equal(values["decimal"], values["float"])
 
 
 def test_given_parameters_are_those_of_the_model(run, table):

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 MOST_CATEGORIES = 20
+# Databases export decimals.
+NUMBERS = (bool, int, float, np.number, Decimal)
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ def holds_numbers(column: pd.Series) -> bool:
     """Whether all values are numbers or truth values."""
     if pd.api.types.is_numeric_dtype(column.dtype):
         return not pd.api.types.is_complex_dtype(column.dtype)
-    return bool(column.dropna().map(lambda value: isinstance(value, bool | int | float | np.number)).all())
+    return bool(column.dropna().map(lambda value: isinstance(value, NUMBERS)).all())
 
 
 def first_text(column: pd.Series) -> Any:
