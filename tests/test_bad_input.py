@@ -6,7 +6,8 @@ import pytest
 from problems import related_tasks
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV, minimize_structure
-from skmtl.penalties import Fixed, Sparse
+from skmtl.penalties import PENALTIES, Fixed, Sparse
+from skmtl.penalties.fixed import MeanCoupled
 
 X, Y = related_tasks(np.random.default_rng(0), 20, 3)
 K = X @ X.T
@@ -39,6 +40,7 @@ BAD_FITS = {
     "mu too large": ({"penalty": Sparse(1.5)}, X, Y, "mu=1.5 must lie between 0"),
     "mu negative": ({"penalty": Sparse(-0.1)}, X, Y, "mu=-0.1 must lie between 0"),
     "mu NaN": ({"penalty": Sparse(np.nan)}, X, Y, "mu=nan must lie between 0"),
+    "strength text": ({"penalty": MeanCoupled("abc")}, X, Y, "strength='abc' must be a number >= 0"),
     "unknown penalty": ({"penalty": "spase"}, X, Y, "penalty='spase' is not known; choose one of .*sparse"),
     "unknown kernel": ({"kernel": "rfb"}, X, Y, "kernel='rfb' is not known; choose one of .*rbf"),
     "unknown solver": ({"solver": "fast"}, X, Y, "solver='fast' is not known; choose one of auto, newton"),
@@ -79,6 +81,14 @@ def test_bad_input_gets_one_sentence(case):
         est.fit(rows, targets)
     assert "\n" not in str(caught.value)
     assert not hasattr(est, "structure_")
+
+
+@pytest.mark.parametrize(("name", "key"), [(name, key) for name in PENALTIES for key in PENALTIES[name]().get_params()])
+def test_text_for_a_parameter_of_a_penalty_gets_one_sentence(name, key):
+    est = MultiTaskRegressor(PENALTIES[name]().set_params(**{key: "abc"}))
+    with pytest.raises(ValueError, match=f"{key}='abc'") as caught:
+        est.fit(X, Y)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -133,6 +143,8 @@ def test_bad_graphs():
         Fixed.from_graph([[0, 1], [2, 0]])
     with pytest.raises(ValueError, match="ridge=0"):
         Fixed.from_graph(np.ones((2, 2)), ridge=0)
+    with pytest.raises(ValueError, match="ridge='abc'"):
+        Fixed.from_graph(np.ones((2, 2)), ridge="abc")
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])

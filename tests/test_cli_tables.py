@@ -116,6 +116,7 @@ def test_no_permission(run, rng, tmp_path, monkeypatch):
         (["--targets", "alpha,beta", "--set", "mu"], "not of the form key=value"),
         (["--targets", "alpha,beta", "--set", "nu=1"], "no such parameter; it has"),
         (["--targets", "alpha,beta", "--set", "mu=7"], "mu=7"),
+        (["--targets", "alpha,beta", "--set", "mu=abc"], "mu='abc' must lie between 0"),
         (["--targets", "alpha,beta", "--penalty", "laplacian", "--set", "share=0.3"], "needs --penalty and --alpha"),
         (["--targets", "alpha,beta", "--penalty", "sparse", "--alpha", "-1"], "alpha=-1.0 must be"),
         (["--targets", "alpha,beta", "--kernel", "rbff"], "kernel='rbff' is not known"),

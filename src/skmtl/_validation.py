@@ -31,10 +31,14 @@ def import_extra(module: str, extra: str = "app") -> Any:
         raise ImportError(f'this needs {package}, which is not installed: pip install "skmtl[{extra}]".') from error
 
 
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number; truth values are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
     """A finite number above zero, or not below it."""
-    number = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
-    if not number or value < 0 or (value == 0 and not zero):
+    if not (is_number(value) and np.isfinite(float(value))) or value < 0 or (value == 0 and not zero):
         raise ValueError(f"{name}={value!r} must be a number {'>= 0' if zero else '> 0'}.")
     return float(value)
 

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import linalg
 
 from skmtl._linalg import Array, eigh, eigvalsh, positive_sqrt, symmetric_part
+from skmtl._validation import check_positive, is_number
 from skmtl.penalties._multiplier import trace_multiplier
 from skmtl.penalties.base import StructurePenalty, StructureStep
 
@@ -51,13 +52,13 @@ class Cluster(StructurePenalty):
         self.mean = mean
 
     def check(self, n_tasks: int) -> None:
-        if not 0.0 < self.between <= self.within < np.inf:
+        numbers = is_number(self.between) and is_number(self.within)
+        if not (numbers and 0.0 < self.between <= self.within < np.inf):
             raise ValueError(
                 f"within={self.within!r} and between={self.between!r} must be numbers with 0 < between <= within."
             )
-        if not 0.0 < self.mean < np.inf:
-            raise ValueError(f"mean={self.mean!r} must be a number > 0.")
-        if self.n_clusters is not None and not 1 <= self.n_clusters <= n_tasks:
+        check_positive("mean", self.mean)
+        if self.n_clusters is not None and not (is_number(self.n_clusters) and 1 <= self.n_clusters <= n_tasks):
             raise ValueError(f"n_clusters={self.n_clusters!r} must lie between 1 and the number of tasks, {n_tasks}.")
 
     def value(self, A: Array) -> float:

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skmtl._linalg import Array, eigvalsh, inverse_spd, symmetric_part
+from skmtl._validation import check_positive, is_number
 from skmtl.penalties.independent import KnownStructure
 
 
@@ -43,8 +44,7 @@ class Fixed(KnownStructure):
         W = np.array(weights, dtype=float)
         if W.ndim != 2 or W.shape[0] != W.shape[1] or not np.allclose(W, W.T):
             raise ValueError(f"weights has shape {W.shape}; a graph needs a square symmetric matrix.")
-        if not ridge > 0.0:
-            raise ValueError(f"ridge={ridge!r} must be > 0.")
+        check_positive("ridge", ridge)
         np.fill_diagonal(W, 0.0)
         if W.min(initial=0.0) < 0.0:
             raise ValueError(f"weights has a negative entry, {W.min():.3g}; the edges of a graph need weights >= 0.")
@@ -59,7 +59,10 @@ class Fixed(KnownStructure):
     def check(self, n_tasks: int) -> None:
         if self.matrix is None:
             return
-        A = np.asarray(self.matrix, dtype=float)
+        try:
+            A = np.asarray(self.matrix, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"matrix={self.matrix!r:.50} is not a matrix of numbers.") from error
         if A.shape != (n_tasks, n_tasks):
             raise ValueError(f"the fixed structure has shape {A.shape}, but there are {n_tasks} tasks.")
         if not np.all(np.isfinite(A)):
@@ -96,8 +99,8 @@ class MeanCoupled(KnownStructure):
         self.strength = strength
 
     def check(self, n_tasks: int) -> None:
-        if not self.strength >= 0.0:
-            raise ValueError(f"strength={self.strength!r} must be >= 0.")
+        if not (is_number(self.strength) and self.strength >= 0.0):
+            raise ValueError(f"strength={self.strength!r} must be a number >= 0.")
 
     def structure(self, n_tasks: int) -> Array:
         # The inverse has the same two eigenspaces: 1 on the mean, 1 / (1 + strength) around it.

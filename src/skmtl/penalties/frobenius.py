@@ -3,6 +3,7 @@
 import numpy as np
 
 from skmtl._linalg import Array, eigvalsh, positive_cubic_root, spectral_map
+from skmtl._validation import check_positive
 from skmtl.penalties.base import StructurePenalty, StructureStep
 
 
@@ -32,8 +33,7 @@ class Frobenius(StructurePenalty):
         self.weight = weight
 
     def check(self, n_tasks: int) -> None:
-        if not 0.0 < self.weight < np.inf:
-            raise ValueError(f"weight={self.weight!r} must be a number > 0.")
+        check_positive("weight", self.weight)
 
     def value(self, A: Array) -> float:
         return float(self.weight * np.sum(A * A))

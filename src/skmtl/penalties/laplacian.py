@@ -4,6 +4,7 @@ import numpy as np
 
 from skmtl._continuation import GENTLE_RIDGE, descend
 from skmtl._linalg import Array, eigvalsh, single_threaded
+from skmtl._validation import check_count, check_positive, is_number
 from skmtl.penalties._graph_newton import graph_newton, graph_structure
 from skmtl.penalties.base import StructurePenalty, StructureStep
 
@@ -53,12 +54,12 @@ class Laplacian(StructurePenalty):
         self.max_iter = max_iter
 
     def check(self, n_tasks: int) -> None:
-        if not 0.0 < self.ridge < np.inf:
-            raise ValueError(f"ridge={self.ridge!r} must be a number > 0.")
-        if not 0.0 < self.share < 1.0:
+        check_positive("ridge", self.ridge)
+        check_count("max_iter", self.max_iter)
+        if not (is_number(self.share) and 0.0 < self.share < 1.0):
             raise ValueError(f"share={self.share!r} must lie strictly between 0 (all alike) and 1 (all apart).")
         # One task has no edges, and nothing depends on tau.
-        if self.tau is not None and n_tasks > 1 and not 1.0 < self.tau < n_tasks:
+        if self.tau is not None and n_tasks > 1 and not (is_number(self.tau) and 1.0 < self.tau < n_tasks):
             raise ValueError(
                 f"tau={self.tau!r} must lie strictly between 1 and the number of tasks, {n_tasks}; "
                 "leave it out and set share to choose it relative to that number."

@@ -15,6 +15,7 @@ from skmtl._linalg import (
     symmetric_part,
     times_sparse,
 )
+from skmtl._validation import check_count, is_number
 from skmtl.penalties._bound import best_mixture, clip_to_box
 from skmtl.penalties._newton import active_newton
 from skmtl.penalties._screening import WORTH_SCREENING
@@ -56,11 +57,13 @@ class Sparse(StructurePenalty):
         self.max_iter = max_iter
 
     def check(self, n_tasks: int) -> None:
-        if not 0.0 <= self.mu <= 1.0:
+        if not (is_number(self.mu) and 0.0 <= self.mu <= 1.0):
             raise ValueError(f"mu={self.mu!r} must lie between 0 (no relations) and 1 (all relations).")
         if self.solver not in STRUCTURE_SOLVERS:
             known = ", ".join(sorted(STRUCTURE_SOLVERS))
             raise ValueError(f"solver={self.solver!r} of Sparse is not known; choose one of {known}.")
+        if self.max_iter is not None:
+            check_count("max_iter", self.max_iter)
 
     @property
     def threshold(self) -> float:
