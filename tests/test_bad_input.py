@@ -91,6 +91,14 @@ def test_text_for_a_parameter_of_a_penalty_gets_one_sentence(name, key):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", PENALTIES)
+def test_the_class_of_a_penalty_is_not_a_penalty(name):
+    cls = PENALTIES[name]
+    for fit in (MultiTaskRegressor(cls).fit, MultiTaskRegressorCV(cls).fit):
+        with pytest.raises(TypeError, match=f"penalty={cls.__name__} is a class; .*{cls.__name__}\\(\\)"):
+            fit(X, Y)
+
+
 @pytest.mark.parametrize(
     ("weight", "message"),
     [

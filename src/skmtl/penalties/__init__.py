@@ -29,6 +29,9 @@ def check_penalty(penalty: str | StructurePenalty, n_tasks: int) -> StructurePen
             known = ", ".join(sorted(PENALTIES))
             raise ValueError(f"penalty={penalty!r} is not known; choose one of {known}, or pass a StructurePenalty.")
         penalty = PENALTIES[penalty]()
+    if isinstance(penalty, type):
+        name = penalty.__name__
+        raise TypeError(f"penalty={name} is a class; pass an object of it, such as {name}().")
     if not hasattr(penalty, "minimize"):
         raise TypeError(f"penalty={penalty!r} is neither a name nor a StructurePenalty.")
     penalty.check(n_tasks)
