@@ -43,6 +43,8 @@ BAD_FITS = {
     "strength text": ({"penalty": MeanCoupled("abc")}, X, Y, "strength='abc' must be a number >= 0"),
     "unknown penalty": ({"penalty": "spase"}, X, Y, "penalty='spase' is not known; choose one of .*sparse"),
     "unknown kernel": ({"kernel": "rfb"}, X, Y, "kernel='rfb' is not known; choose one of .*rbf"),
+    "gamma text": ({"kernel": "rbf", "gamma": "scale"}, X, Y, "gamma='scale' must be a number >= 0"),
+    "gamma negative": ({"kernel": "rbf", "gamma": -1.0}, X, Y, "gamma=-1.0 must be a number >= 0"),
     "unknown solver": ({"solver": "fast"}, X, Y, "solver='fast' is not known; choose one of auto, newton"),
     "unknown structure solver": ({"penalty": Sparse(solver="fast")}, X, Y, "choose one of newton, primal-dual"),
     "newton without structure": (

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from skmtl._validation import check_positive
 from skmtl.features.maps import KERNELS, FeatureMap, Kernel, KernelMap, LinearMap, PrecomputedMap
 from skmtl.features.nystroem import Landmarks, NystroemMap
 
@@ -24,7 +25,7 @@ def make_feature_map(
     if not callable(kernel) and kernel not in KERNELS:
         raise ValueError(f"kernel={kernel!r} is not known; choose one of {', '.join(KERNELS)}, or pass a callable.")
     # Without a gamma every kernel falls back on its own default.
-    width = {} if gamma is None else {"gamma": gamma}
+    width = {} if gamma is None or callable(kernel) else {"gamma": check_positive("gamma", gamma, zero=True)}
     params = kernel_params if callable(kernel) else {**width, "degree": degree, "coef0": coef0}
     if n_components is not None or not isinstance(landmarks, str):
         if kernel == "precomputed":
