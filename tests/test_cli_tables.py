@@ -189,6 +189,17 @@ def test_gaps_in_features_are_filled_and_odd_columns_said(run, rng, tmp_path):
     assert np.isfinite(pd.read_csv("p.csv").to_numpy()).all()
 
 
+def test_columns_without_a_name_are_left_out_and_no_others(run, rng, tmp_path):
+    table = make_table(rng).rename(columns={"x1": "Unnamed: x"})
+    table.to_csv("once.csv")
+    pd.read_csv("once.csv").to_csv("table.csv")  # the index twice, as happens
+    code, out, err = run("fit", "table.csv", *QUICK)
+    assert (code, err) == (0, "")
+    assert "Column 1 has no name and is left out." in out
+    assert "Column 2 has no name and is left out." in out
+    assert load_model("run/model.skops").feature_names_in_.tolist() == ["Unnamed: x", "x2", "x3"]
+
+
 def test_predict_says_what_is_missing_or_changed(run, rng, tmp_path):
     table = make_table(rng)
     table.to_csv("table.csv", index=False)

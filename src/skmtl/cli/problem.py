@@ -1,5 +1,6 @@
 """The problem that a table poses: features, targets, tasks, and whether targets are numbers or classes."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -71,9 +72,8 @@ def make_problem(path: Path, frame: pd.DataFrame, columns: Columns) -> Problem:
     classification = _is_classification(frame, columns)
     Y, about = _classes(frame, columns) if classification else _numbers(frame, columns)
     features = sort_features(frame, _feature_names(frame, columns))
-    notes += [
-        f"Column {int(name[9:]) + 1} has no name and is left out." for name in frame.columns if _has_no_name(name)
-    ]
+    places = [place for place, name in enumerate(frame.columns, start=1) if _has_no_name(name)]
+    notes += [f"Column {place} has no name and is left out." for place in places]
     if not features.names:
         reasons = "; ".join(f"{name!r} is {reason}" for name, reason in features.left_out.items())
         raise ValueError(f"{path} has no column to learn from beside the targets{': ' * bool(reasons)}{reasons}.")
@@ -119,7 +119,7 @@ def _feature_names(frame: pd.DataFrame, columns: Columns) -> list[str]:
 
 def _has_no_name(name: str) -> bool:
     """As pandas calls a column without a name, which often is an index that was written with the table."""
-    return name.startswith("Unnamed: ")
+    return re.fullmatch(r"Unnamed: \d+(\.\d+)?", name) is not None
 
 
 def _is_classification(frame: pd.DataFrame, columns: Columns) -> bool:
