@@ -291,8 +291,11 @@ def test_compare_shows_every_method_with_intervals(run, small, table):
     code, _, err = run("compare", "table.csv", "--targets", ",".join(TARGETS), "--methods", "sparse,tracee")
     assert (code, err.count("\n")) == (2, 1)
     assert "'tracee' is not known" in err
-    code, _, err = run("compare", "table.csv", "--targets", "first")
-    assert (code, err.count("\n")) == (2, 1)
+    table.assign(kind=np.where(table["first"] > 0, "high", "low")).to_csv("table.csv", index=False)
+    for target in ("first", "kind"):
+        code, _, err = run("compare", "table.csv", "--targets", target)
+        assert (code, err.count("\n")) == (2, 1)
+        assert "there is one task only" in err
 
 
 def test_names_are_text_on_the_screen_and_on_the_page(run, small, table, tmp_path):

@@ -43,7 +43,10 @@ class Problem:
     def n_tasks(self) -> int:
         if self.tasks is not None:
             return int(self.tasks.nunique())
-        return self.Y.shape[1] if self.Y.ndim == 2 else max(1, self.Y.nunique() if self.classification else 1)
+        if self.Y.ndim == 2:
+            return int(self.Y.shape[1])
+        # Two classes are one task: the second is where the first is not.
+        return self.Y.nunique() if self.classification and self.Y.nunique() > 2 else 1
 
     @property
     def complete(self) -> bool:
