@@ -120,6 +120,8 @@ def test_no_permission(run, rng, tmp_path, monkeypatch):
         (["--targets", "alpha,beta", "--penalty", "laplacian", "--set", "share=0.3"], "needs --penalty and --alpha"),
         (["--targets", "alpha,beta", "--penalty", "sparse", "--alpha", "-1"], "alpha=-1.0 must be"),
         (["--targets", "alpha,beta", "--kernel", "rbff"], "kernel='rbff' is not known"),
+        (["--targets", "alpha,beta", "--kernel", "linear", "--gamma", "0.1"], "the linear kernel has no gamma"),
+        (["--targets", "alpha,beta", "--penalty", "trace", "--alpha", "1", "--gamma", "1"], "kernel has no gamma"),
         (["--targets", "alpha,beta", "--loss", "cubic"], "cubic"),
         (["--targets", "alpha,beta", "--rule", "worst"], "rule='worst'"),
         (["--targets", "alpha,beta", "--classification"], "not made of 0 and 1"),

@@ -46,7 +46,7 @@ def add_to(app: Any) -> None:
 
         columns = o.make_columns(targets, features, ignore, task_column, classification, delimiter)
         wishes = Wishes(penalty, o.make_settings(settings), alpha, kernel, gamma, common, loss, rule)
-        wishes.make_penalty()
+        wishes.check()
         if check_engine(engine, scheduler):
             with connected(scheduler):
                 fit_large(table, columns, wishes, components, out)

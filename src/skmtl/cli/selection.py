@@ -46,6 +46,13 @@ class Wishes:
         """Whether nothing is left to choose."""
         return self.penalty is not None and self.alpha is not None
 
+    def check(self) -> None:
+        """Raise ``ValueError`` for wishes that do not go together, before work starts."""
+        self.make_penalty()
+        linear = self.kernel == "linear" or (self.kernel is None and self.complete)
+        if linear and self.gamma is not None:
+            raise ValueError("the linear kernel has no gamma; leave --gamma out, or say --kernel rbf.")
+
     def make_penalty(self) -> StructurePenalty:
         name = self.penalty or "sparse"
         if name not in PENALTIES:
