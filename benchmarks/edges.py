@@ -44,7 +44,7 @@ CORRUPTIONS = (0.1, 0.0)
 
 def main():
     arguments = parse_arguments()
-    seeds = range(arguments.seeds)
+    seeds = range(arguments.first, arguments.first + arguments.seeds)
     if arguments.report:
         rows = [row for row in read_rows(arguments.out) if row["seed"] in seeds]
     else:
@@ -56,6 +56,7 @@ def main():
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=20, help="number of seeds (default 20)")
+    parser.add_argument("--first", type=int, default=0, help="the first seed (default 0)")
     parser.add_argument("--jobs", type=int, default=1, help="processes, of one BLAS thread each (default 1)")
     parser.add_argument("--out", metavar="FILE", help="JSON lines, one per corruption and seed; kept")
     parser.add_argument("--report", action="store_true", help="print the tables of what --out has, and compute nothing")
