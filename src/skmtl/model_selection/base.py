@@ -27,8 +27,8 @@ from skmtl.model_selection.grid import (
     make_shapes,
 )
 from skmtl.model_selection.scores import SCORES, Score, mean_score
-from skmtl.model_selection.search import Evaluate, Fold, Outcome, Rows, search_folds, search_loo
-from skmtl.model_selection.training import Training
+from skmtl.model_selection.search import Answer, Evaluate, Fold, Outcome, Rows, search_folds, search_loo
+from skmtl.model_selection.training import Learned, Training
 from skmtl.targets import Labels
 
 KERNELS_WITH_GAMMA = ("rbf", "laplacian", "poly", "polynomial", "sigmoid", "chi2")
@@ -159,10 +159,11 @@ class SearchEstimator(BaseEstimator):
             )
         y = self._labels_as_given(entries)
 
-        def evaluate(test: Entries, F: Array, fold: Fold | None) -> float:
-            assert fold is not None
+        def evaluate(test: Entries, F: Array, found: tuple[Fold, Answer] | None) -> float:
+            assert found is not None
+            fold, answer = found
             new = X[np.ix_(fold.test, fold.train)] if self.kernel == "precomputed" else X[fold.test]
-            return float(scorer(self._fitted(X, fold), new, y[fold.test]))
+            return float(scorer(self._fitted(X, fold, *answer), new, y[fold.test]))
 
         return evaluate
 
@@ -173,7 +174,7 @@ class SearchEstimator(BaseEstimator):
             return _row_accuracy
         variance = entries.variances()
 
-        def evaluate(test: Entries, F: Array, fold: Fold | None) -> float:
+        def evaluate(test: Entries, F: Array, found: tuple[Fold, Answer] | None) -> float:
             return score.sign * mean_score(score(test, F, variance))
 
         return evaluate
@@ -195,10 +196,9 @@ class SearchEstimator(BaseEstimator):
                 setattr(model, name, getattr(self, name))
         return model
 
-    def _fitted(self, X: Array, fold: Fold) -> Any:
+    def _fitted(self, X: Array, fold: Fold, candidate: Candidate, learned: Learned) -> Any:
         """A model as if fitted on the training rows of a fold, for a scorer to ask."""
-        training, learned = fold.training, fold.learned
-        model = self._model(**_parameters(fold.candidate))
+        training, model = fold.training, self._model(**_parameters(candidate))
         rows = np.ix_(fold.train, fold.train) if self.kernel == "precomputed" else fold.train
         model.feature_map_ = _fitted_map(model, training, X[rows])
         model.n_features_in_ = len(fold.train) if self.kernel == "precomputed" else self.n_features_in_
@@ -247,7 +247,7 @@ def _parameters(candidate: Candidate) -> dict[str, Any]:
     return {**params, "solver": "auto"} if is_known(candidate.penalty) else params
 
 
-def _row_accuracy(test: Entries, F: Array, fold: Fold | None) -> float:
+def _row_accuracy(test: Entries, F: Array, found: tuple[Fold, Answer] | None) -> float:
     """The share of rows whose highest score is that of their class."""
     weight = test.weight[:, 0]
     right = F.argmax(axis=1) == test.y.argmax(axis=1)

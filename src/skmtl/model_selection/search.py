@@ -29,17 +29,17 @@ LOO_GROUPS = 10
 
 S = TypeVar("S")
 Answer = tuple[Candidate, Learned]
-# The score of predictions for test entries, given what was learned on which rows.
-Evaluate = Callable[[Entries, Array, "Fold | None"], float]
+# The score of predictions for test entries; of a fold also what was learned on its rows.
+Evaluate = Callable[[Entries, Array, "tuple[Fold, Answer] | None"], float]
 
 
 @dataclass(frozen=True)
 class Fold:
-    """A candidate's answer on one fold, and the rows it is about."""
+    """Training rows with their decomposition, and test rows: Phi and labels are theirs."""
 
-    candidate: Candidate
     training: Training
-    learned: Learned
+    Phi: Array
+    labels: Entries
     train: NDArray[np.intp]
     test: NDArray[np.intp]
 
@@ -139,18 +139,7 @@ def search_folds(
     return Outcome(scores, edges, _row_means(scores))
 
 
-@dataclass(frozen=True)
-class _OpenFold:
-    """A fold with its decomposition: Phi and labels hold the test rows."""
-
-    training: Training
-    Phi: Array
-    labels: Entries
-    train: NDArray[np.intp]
-    test: NDArray[np.intp]
-
-
-def _open_fold(model: Any, rows: Rows, entries: Entries, loss: Loss, scale: bool, split: Split) -> _OpenFold:
+def _open_fold(model: Any, rows: Rows, entries: Entries, loss: Loss, scale: bool, split: Split) -> Fold:
     with single_threaded(len(split[0]), SMALL_DECOMPOSITION):
         train, labels = every_task(entries, split[0])
         test = entries.take(split[1])
@@ -160,21 +149,18 @@ def _open_fold(model: Any, rows: Rows, entries: Entries, loss: Loss, scale: bool
         feature_map, Z = rows.train(train)
         training = Training(model, feature_map, Z, labels, loss, scale=scale)
         Phi = training.basis(rows.test(feature_map, train, split[1]))
-    return _OpenFold(training, Phi, test, train, split[1])
+    return Fold(training, Phi, test, train, split[1])
 
 
-def _score_fold(
-    candidates: Sequence[Candidate], evaluate: Evaluate, fold: _OpenFold
-) -> tuple[list[float], list[float]]:
+def _score_fold(candidates: Sequence[Candidate], evaluate: Evaluate, fold: Fold) -> tuple[list[float], list[float]]:
     """Scores and numbers of edges of the candidates."""
     scores, edges = [], []
     with single_threaded(len(fold.train), SMALL_DECOMPOSITION):
         for _, some in by_alpha(fold.training, candidates):
             predictions = fold.training.predict([learned for _, learned in some], fold.Phi, fold.labels)
-            for (candidate, learned), F in zip(some, predictions, strict=True):
-                answer = Fold(candidate, fold.training, learned, fold.train, fold.test)
-                scores.append(evaluate(fold.labels, F, answer))
-                edges.append(float(learned.n_edges))
+            for answer, F in zip(some, predictions, strict=True):
+                scores.append(evaluate(fold.labels, F, (fold, answer)))
+                edges.append(float(answer[1].n_edges))
     return scores, edges
 
 
@@ -230,11 +216,10 @@ def search_loo(
         scores, edges, means = [], [], []
         for alpha, some in by_alpha(training, candidates):
             structures = [predictor_structure(learned.structure, candidate.common) for candidate, learned in some]
-            for (candidate, learned), F in zip(some, leave_out.predict(structures, alpha), strict=True):
+            for (_, learned), F in zip(some, leave_out.predict(structures, alpha), strict=True):
                 F = (F * targets.scale + targets.mean).reshape(entries.y.shape)
-                fold = Fold(candidate, training, learned, everything, everything)
-                means.append(evaluate(entries, F, fold))
-                scores.append([evaluate(entries.take(group), F[group], fold) for group in groups])
+                means.append(evaluate(entries, F, None))
+                scores.append([evaluate(entries.take(group), F[group], None) for group in groups])
                 edges.append([float(learned.n_edges)])
     return Outcome(np.array(scores), np.array(edges), np.array(means))
 
