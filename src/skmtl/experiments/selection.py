@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from skmtl.model_selection.choice import choose
+from skmtl.model_selection.search import Outcome
 from skmtl.penalties import PENALTIES, StructurePenalty
 
 Params = dict[str, Any]
@@ -15,20 +17,12 @@ SHARED = ("penalty", "alpha", "epsilon", "common", "gamma")
 
 def best_of(search: Any, **wanted: Any) -> Params:
     """Parameters of the best candidate of a fitted search among those that have the wanted ones."""
-    rows = _rows(search, wanted)
-    return dict(search.cv_results_["params"][max(rows, key=lambda i: search.cv_results_["mean_test_score"][i])])
+    return _chosen(search, wanted, "best")
 
 
 def sparsest_of(search: Any, **wanted: Any) -> Params:
-    """Parameters of the sparsest graph whose score is within one standard error of the best, by paired differences."""
-    results, rows = search.cv_results_, _rows(search, wanted)
-    scores = np.array([results[name] for name in results if name.startswith("split")])[:, rows]
-    best = int(np.argmax(scores.mean(axis=0)))
-    behind = scores[:, [best]] - scores
-    error = behind.std(axis=0, ddof=1) / np.sqrt(len(scores))
-    near = [i for i in range(len(rows)) if behind[:, i].mean() <= error[i]]
-    chosen = min([best, *near], key=lambda i: (results["mean_edges"][rows[i]], behind[:, i].mean()))
-    return dict(results["params"][rows[chosen]])
+    """The same of the sparsest graph whose score is within one standard error of the best."""
+    return _chosen(search, wanted, "1se")
 
 
 def estimator_of(search: Any, params: Params, penalty: StructurePenalty | None = None) -> Any:
@@ -42,5 +36,10 @@ def estimator_of(search: Any, params: Params, penalty: StructurePenalty | None =
     return search.to_estimator().set_params(penalty=penalty, alpha=params["alpha"], eps="auto", solver="auto")
 
 
-def _rows(search: Any, wanted: Params) -> list[int]:
-    return [i for i, params in enumerate(search.cv_results_["params"]) if wanted.items() <= params.items()]
+def _chosen(search: Any, wanted: Params, rule: str) -> Params:
+    """What the search itself would choose from the candidates that have the wanted parameters."""
+    results = search.cv_results_
+    rows = [i for i, params in enumerate(results["params"]) if wanted.items() <= params.items()]
+    scores = np.array([results[name] for name in results if name.startswith("split")]).T[rows]
+    outcome = Outcome(scores, results["mean_edges"][rows, None], results["mean_test_score"][rows])
+    return dict(results["params"][rows[choose(outcome, rule)]])
