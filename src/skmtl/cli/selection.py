@@ -62,7 +62,7 @@ class Wishes:
             if key not in penalty.get_params():
                 known = ", ".join(penalty.get_params()) or "nothing"
                 raise ValueError(f"--set {key}: penalty {name!r} has no such parameter; it has {known}.")
-        searched = set(getattr(penalty, "grid", dict)()) & set(self.settings) - {"mu"}
+        searched = set(penalty.grid()) & set(self.settings) - {"mu"}
         if searched and not self.complete:
             raise ValueError(f"--set {searched.pop()} needs --penalty and --alpha too, for else it is searched for.")
         return penalty.set_params(**self.settings)

@@ -194,7 +194,7 @@ class MultiTaskEstimator(BaseEstimator):
         self.solution_ = replace(solution, coef=self._coef, intercept=self.intercept_)
         self.structure_, self.n_iter_ = solution.structure, solution.n_iter
         self._penalty, self._basis_coef = penalty, None
-        if hasattr(penalty, "feature_structure"):
+        if penalty.on_features:
             self._basis_coef = solution.coef if self.feature_map_.dual else design.lift(solution.coef)
         if not solution.converged:
             advice = f"Raise max_iter (now {max_iter}), eps (now {self.eps_:.3g}) or tol."

@@ -119,7 +119,7 @@ def _held(method: Any) -> tuple[str, dict[str, Any]]:
     penalty = PENALTIES[method]() if method in tuple(PENALTIES) else method
     if isinstance(penalty, str):
         return penalty, {}
-    searched = {"mu", *getattr(penalty, "grid", dict)()}
+    searched = {"mu", *penalty.grid()}
     return penalty.name, {name: value for name, value in penalty.get_params().items() if name not in searched}
 
 

@@ -52,13 +52,13 @@ class Candidate:
 
     def family(self) -> tuple[Any, ...]:
         """All but the penalty's own parameters, where any positive definite structure is one to start from."""
-        own = () if hasattr(self.penalty, "minimize_with") else tuple(self.own.items())
+        own = () if self.penalty.joint else tuple(self.own.items())
         return self.penalty.name, own, self.alpha, self.epsilon, self.common, self.gamma
 
 
 def is_known(penalty: StructurePenalty) -> bool:
     """Whether nothing about the structure is learned."""
-    return hasattr(penalty, "structure")
+    return penalty.known
 
 
 def make_shapes(penalty: Any, mus: Any, n_tasks: int) -> list[tuple[StructurePenalty, dict[str, float]]]:
@@ -123,7 +123,7 @@ def default_widths(kernel: Any, X: Array) -> list[float | None]:
 
 
 def _own_grid(penalty: StructurePenalty) -> dict[str, list[float]]:
-    return penalty.grid() if hasattr(penalty, "grid") else {}
+    return penalty.grid()
 
 
 def has_mu(penalty: StructurePenalty) -> bool:

@@ -47,17 +47,43 @@ class StructurePenalty(BaseEstimator):
     r"""A penalty :math:`R(A)` on the matrix that relates the tasks.
 
     A subclass states its ``name``, its formula ``tex`` and its ``reference``, and implements
-    :meth:`value`, :meth:`minimize` and :meth:`lower_bound`.
+    :meth:`value`, :meth:`minimize` and :meth:`lower_bound`. What else it can do it declares: nobody guesses.
     """
 
     name = ""
     tex = ""
     reference = ""
+    # Whether the structure is known beforehand, as ``structure(n_tasks)``, so that nothing about it is learned.
+    known = False
+    # Whether ``minimize_with`` is there, which opens the joint Newton.
+    joint = False
+    # The parameter that turns the graph from sparse to dense, along which a path can be followed.
+    path_parameter: str | None = None
+    # Whether ``feature_structure`` is there: the same problem has a matrix on the side of the features.
+    on_features = False
 
     @property
     def threshold(self) -> float:
         """Blocks of tasks stay apart while no dual entry between them exceeds this; zero where no such rule holds."""
         return 0.0
+
+    def grid(self) -> dict[str, list[float]]:
+        """Candidates for the penalty's own parameters, for any number of tasks; by default nothing is searched."""
+        return {}
+
+    def structure(self, n_tasks: int) -> Array:
+        """The matrix of a structure that is ``known``, of shape (n_tasks, n_tasks)."""
+        raise NotImplementedError(f"the structure of {self.name!r} is learned.")
+
+    def minimize_with(
+        self, smooth: Smooth, start: Array, *, certify: Certify, tol: float, max_iter: int
+    ) -> tuple[Array, float, int]:
+        """Minimize smooth(A) + R(A) at once, where ``joint``; returns A, its relative gap and the iterations."""
+        raise NotImplementedError(f"{self.name!r} has no joint solver.")
+
+    def feature_structure(self, W: Array, eps: float) -> Array:
+        """The matrix of the features, where ``on_features``; W are coefficients in an orthonormal basis."""
+        raise NotImplementedError(f"{self.name!r} has no matrix on the side of the features.")
 
     def check(self, n_tasks: int) -> None:
         """Raise ``ValueError`` when a parameter makes no sense for ``n_tasks`` tasks."""

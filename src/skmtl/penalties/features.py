@@ -24,6 +24,7 @@ class Features(Trace):
     name = "features"
     tex = r"\operatorname{tr}(W^\top D^{-1} W), \; \operatorname{tr}(D) \le 1"
     reference = "Argyriou, Evgeniou, Pontil, 2008"
+    on_features = True
 
     def feature_structure(self, W: Array, eps: float) -> Array:
         r"""The matrix of the features, :math:`D = (WW' + \epsilon I)^{1/2} / \operatorname{tr}(\cdot)`.

@@ -47,10 +47,6 @@ class Frobenius(StructurePenalty):
         a = positive_cubic_root(q / (2.0 * self.weight), eps / (2.0 * self.weight))
         return float(np.sum(eps / a + self.weight * a * a - q * a))
 
-    def grid(self) -> dict[str, list[float]]:
-        """Nothing to choose: another weight is the same as another alpha and eps."""
-        return {}
-
     def _root(self, s: Array) -> Array:
         """(s / 2w)^{1/3}; eigenvalues lost in rounding count as rounding."""
         root: Array = np.cbrt(np.maximum(s, np.finfo(float).eps * s.max()) / (2.0 * self.weight))

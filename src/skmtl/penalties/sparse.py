@@ -50,6 +50,8 @@ class Sparse(StructurePenalty):
     name = "sparse"
     tex = r"\mu \operatorname{tr}(A) + (1-\mu) \sum_{ts} |A_{ts}|"
     reference = "Ciliberto, Rosasco, Villa, 2015"
+    joint = True
+    path_parameter = "mu"
 
     def __init__(self, mu: float = 0.9, *, solver: str = "newton", max_iter: int | None = None) -> None:
         self.mu = mu
@@ -80,7 +82,6 @@ class Sparse(StructurePenalty):
     def minimize_with(
         self, smooth: Smooth, start: Array, *, certify: Certify, tol: float, max_iter: int
     ) -> tuple[Array, float, int]:
-        """Minimise smooth(A) + R(A) at once; returns A, its relative gap and the iterations."""
         return active_newton(smooth, start, self.threshold, certify=certify, tol=tol, max_iter=max_iter)
 
     def lower_bound(self, Q: Array, eps: float, structure: Array, scale: float = 1.0) -> float:

@@ -36,10 +36,6 @@ class Trace(StructurePenalty):
         nu = trace_multiplier(q, eps, 1.0)
         return 2.0 * float(np.sum(np.sqrt(eps * (nu - q)))) - nu
 
-    def grid(self) -> dict[str, list[float]]:
-        """Nothing to choose."""
-        return {}
-
 
 def _unit_trace_root(s: Array) -> Array:
     """sqrt(s) / sum sqrt(s); eigenvalues lost in rounding count as rounding."""

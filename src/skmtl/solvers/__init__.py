@@ -76,7 +76,7 @@ def _choose_solver(problem: Problem, solver: str) -> str:
     if solver not in ("auto", *SOLVERS):
         raise ValueError(f"solver={solver!r} is not known; choose one of auto, {', '.join(SOLVERS)}.")
     obstacles = []
-    if not hasattr(problem.penalty, "minimize_with"):
+    if not problem.penalty.joint:
         obstacles.append(f"the penalty {problem.penalty.name!r} cannot be minimised together with the predictors")
     if not hasattr(problem.supervised, "diagonal_energy"):
         obstacles.append("it needs square loss, and labels that are complete or few")
