@@ -89,6 +89,35 @@ def positive_cubic_root(z: Array, c: float) -> Array:
     return root
 
 
+def conjugate_gradients(
+    apply: Callable[[Array], Array],
+    residual: Array,
+    precondition: Callable[[Array], Array],
+    finished: Callable[[Array, float], bool],
+    *,
+    max_steps: int,
+) -> Array:
+    """x with ``apply(x) = residual`` for a positive definite operator on arrays of any shape, from x = 0.
+
+    ``finished(r, rz)`` is asked before every step: r is what is left, and rz its squared norm in the metric of
+    ``precondition``, an approximate inverse of the operator.
+    """
+    x, r = np.zeros_like(residual), residual
+    z = precondition(r)
+    direction, rz = z, float(np.vdot(r, z))
+    for _ in range(max_steps):
+        if rz <= 0.0 or finished(r, rz):
+            break
+        h = apply(direction)
+        step = rz / float(np.vdot(direction, h))
+        x = x + step * direction
+        r = r - step * h
+        z = precondition(r)
+        rz, previous = float(np.vdot(r, z)), rz
+        direction = z + (rz / previous) * direction
+    return x
+
+
 # From this size on, a product skips zeros sooner than BLAS multiplies them, when no more than this share is not zero.
 SKIP_ZEROS_SIZE, SKIP_ZEROS_SHARE = 400, 0.04
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import linalg
 
-from skmtl._linalg import Array, Mask, symmetric_part
+from skmtl._linalg import Array, Mask, conjugate_gradients, symmetric_part
 from skmtl.penalties.base import ASK_EARLY, Certify, Smooth, SmoothPoint
 
 # Above this share of free entries the preconditioner that inverts the whole space pays.
@@ -64,22 +64,12 @@ def active_newton(
 def _newton_direction(point: SmoothPoint, residual: Array, free: Mask, forcing: float) -> tuple[Array, float]:
     """Conjugate gradients for Hessian D = -residual on the free entries; D and -<D, residual>."""
     precondition = _make_preconditioner(point.P, point.Q, free)
-    D, R = np.zeros_like(residual), -residual
-    Z = precondition(R)
-    direction, rz = Z, float(np.vdot(R, Z))
-    enough = forcing**2 * rz
-    for _ in range(MAX_CG_STEPS):
-        if rz <= 0.0:
-            break
-        H = np.where(free, point.hessian(direction), 0.0)
-        step = rz / float(np.vdot(direction, H))
-        D = D + step * direction
-        R = R - step * H
-        Z = precondition(R)
-        rz, previous = float(np.vdot(R, Z)), rz
-        if rz <= enough:
-            break
-        direction = Z + (rz / previous) * direction
+    enough = forcing**2 * float(np.vdot(residual, precondition(residual)))
+
+    def apply(D: Array) -> Array:
+        return np.where(free, point.hessian(D), 0.0)
+
+    D = conjugate_gradients(apply, -residual, precondition, lambda r, rz: rz <= enough, max_steps=MAX_CG_STEPS)
     return D, -float(np.sum(D * residual))
 
 

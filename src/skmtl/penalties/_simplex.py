@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from skmtl._linalg import Array
+from skmtl._linalg import Array, conjugate_gradients
 
 Mask = NDArray[np.bool_]
 Index = NDArray[np.intp]
@@ -109,19 +109,9 @@ def _solve_by_cg(model: Model, free: Mask, gradient: Array, forcing: float) -> A
         z: Array = np.where(free, inverse(r), 0.0)
         return z - share * float(z.sum())
 
-    d, r = np.zeros_like(gradient), np.where(free, float(gradient[free].mean()) - gradient, 0.0)
-    z = precondition(r)
-    p, rz = z, float(r @ z)
-    enough = forcing**2 * rz
-    for _ in range(MAX_CG_STEPS):
-        if rz <= 0.0:
-            break
-        h = np.where(free, model.hessian(p), 0.0)
-        step = rz / float(p @ h)
-        d, r = d + step * p, r - step * h
-        z = precondition(r)
-        rz, previous = float(r @ z), rz
-        if rz <= enough:
-            break
-        p = z + (rz / previous) * p
-    return d
+    def apply(d: Array) -> Array:
+        return np.where(free, model.hessian(d), 0.0)
+
+    residual = np.where(free, float(gradient[free].mean()) - gradient, 0.0)
+    enough = forcing**2 * float(residual @ precondition(residual))
+    return conjugate_gradients(apply, residual, precondition, lambda r, rz: rz <= enough, max_steps=MAX_CG_STEPS)

@@ -1,12 +1,8 @@
-"""Predictors in coordinates that make their penalty round, and conjugate gradients in them."""
-
-from collections.abc import Callable
+"""Predictors in coordinates that make their penalty round."""
 
 import numpy as np
 
 from skmtl._linalg import Array, eigh, symmetric_part
-
-MAX_CG_STEPS = 500
 
 
 class Coordinates:
@@ -38,24 +34,3 @@ class Coordinates:
         """Inner products of the tasks' own parts W (A + c 11')^-1 A."""
         own = self.unpenalised(G) @ A
         return symmetric_part(own.T @ own)
-
-
-def conjugate_gradients(apply: Callable[[Array], Array], residual: Array, diagonal: Array, enough: float) -> Array:
-    """D with apply(D) = residual, until what is left has a squared norm of at most ``enough``.
-
-    ``diagonal`` is about the operator's, and preconditions it.
-    """
-    D = np.zeros_like(residual)
-    Z = residual / diagonal
-    direction, rz = Z, float(np.sum(residual * Z))
-    for _ in range(MAX_CG_STEPS):
-        if float(np.sum(residual**2)) <= enough:
-            break
-        H = apply(direction)
-        step = rz / float(np.sum(direction * H))
-        D = D + step * direction
-        residual = residual - step * H
-        Z = residual / diagonal
-        rz, previous = float(np.sum(residual * Z)), rz
-        direction = Z + (rz / previous) * direction
-    return D

@@ -5,10 +5,10 @@ from functools import cached_property
 
 import numpy as np
 
-from skmtl._linalg import Array, symmetric_part
-from skmtl.solvers.coordinates import Coordinates, conjugate_gradients
+from skmtl._linalg import Array, conjugate_gradients, symmetric_part
+from skmtl.solvers.coordinates import Coordinates
 
-MAX_ROUNDS = 10
+MAX_ROUNDS, MAX_CG_STEPS = 10, 500
 SMALLEST_GAP, ROUNDING = 1e-18, 1e-16
 
 
@@ -80,7 +80,10 @@ class GapStep:
             return 2.0 * (basis.inward_gradient(self.curve(basis.outward(direction))) / self.n + alpha * direction)
 
         # The gap is |residual|^2 / (4 alpha).
-        return conjugate_gradients(apply, residual, diagonal, 2.0 * alpha * tol * fit.value)
+        enough = 2.0 * alpha * tol * fit.value
+        return conjugate_gradients(
+            apply, residual, lambda r: r / diagonal, lambda r, _: float(np.sum(r**2)) <= enough, max_steps=MAX_CG_STEPS
+        )
 
 
 class GapFit:

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmtl._linalg import Array, symmetric_part
+from skmtl._linalg import Array, conjugate_gradients, symmetric_part
 from skmtl.losses import Loss
-from skmtl.solvers.coordinates import Coordinates, conjugate_gradients
+from skmtl.solvers.coordinates import Coordinates
 from skmtl.targets import Labels
 
-MAX_NEWTON_STEPS = 60
+MAX_NEWTON_STEPS, MAX_CG_STEPS = 60, 500
 MAX_BACKTRACKS = 30
 # A loss without curvature is rounded over widths that shrink by this factor, down to a smallest one.
 NARROWER, NARROWEST, STAGE_GAP = 0.2, 1e-10, 1e-4
@@ -135,7 +135,9 @@ class NewtonStep:
         def apply(direction: Array) -> Array:
             return basis.inward_gradient(curve(basis.outward(direction))) / self.n + 2.0 * alpha * direction
 
-        D = conjugate_gradients(apply, residual, diagonal, enough)
+        D = conjugate_gradients(
+            apply, residual, lambda r: r / diagonal, lambda r, _: float(np.sum(r**2)) <= enough, max_steps=MAX_CG_STEPS
+        )
         if not self.intercept:
             return _Point(D, np.zeros_like(fit.point.b))
         moved = labels.scores(self.Phi, basis.outward(D))
