@@ -7,15 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skmtl._rows import MemoryRows
+from skmtl._validation import is_dask
 
 S = TypeVar("S")
 # How many results are merged at a time, on the worker that has most of them.
 FAN_IN = 4
-
-
-def is_dask(X: Any) -> bool:
-    """Whether X is a Dask collection; Dask itself is not imported."""
-    return hasattr(X, "__dask_graph__")
 
 
 class DaskRows:
@@ -29,12 +25,15 @@ class DaskRows:
         With the same blocks of rows.
     names : sequence of str, optional
         Names of the features, for messages.
+    features : bool
+        Whether blocks bring the rows of X; without, they bring None.
     """
 
-    def __init__(self, X: Any, columns: Mapping[str, Any], names: Sequence[str] | None = None) -> None:
-        self._X, self._columns, self._names = X, dict(columns), names
+    def __init__(
+        self, X: Any, columns: Mapping[str, Any], names: Sequence[str] | None = None, *, features: bool = True
+    ) -> None:
+        self._X, self._columns, self._names, self._features = X, dict(columns), names, features
         self.shape: tuple[int, int] = X.shape
-        self._features = True
 
     @classmethod
     def from_collections(
@@ -54,9 +53,7 @@ class DaskRows:
         return cls(X, aligned, names)
 
     def columns_only(self) -> "DaskRows":
-        rows = DaskRows(self._X, self._columns, self._names)
-        rows._features = False
-        return rows
+        return DaskRows(self._X, self._columns, self._names, features=False)
 
     def take(self, indices: NDArray[np.intp]) -> Any:
         return MemoryRows(self._X[indices].compute(), names=self._names).take(np.arange(len(indices)))
@@ -115,7 +112,7 @@ def _reduce_block(job: _Reduce, start: int, X: Any, columns: dict[str, Any]) -> 
     if X is None:
         # Nobody looks at these rows, but their number counts.
         length = len(next(iter(columns.values())))
-        rows = MemoryRows(np.broadcast_to(0.0, (length, job.n_features)), columns, start=start).columns_only()
+        rows = MemoryRows(None, columns, start=start, shape=(length, job.n_features))
     else:
         rows = MemoryRows(np.asarray(X), columns, start=start, names=job.names)
     return rows.reduce(job.leaf, job.merge, width=job.width)
@@ -140,6 +137,7 @@ def _to_arrays(collections: Sequence[Any], *, lengths: bool) -> list[Any]:
     import dask
     import dask.array as da
     from dask import delayed
+    from dask.dataframe.dispatch import make_meta
 
     # Partitions count once the graph is made: Dask joins Parquet files of which it needs few columns.
     parts = [one.to_delayed() if hasattr(one, "to_dask_array") else [] for one in collections]
@@ -149,7 +147,8 @@ def _to_arrays(collections: Sequence[Any], *, lengths: bool) -> list[Any]:
     arrays = []
     for one, some, lengths_of in zip(collections, parts, counts, strict=True):
         if some:
-            meta = one._meta.to_numpy()
+            # An empty frame says what its arrays are like.
+            meta = make_meta(one).to_numpy()
             blocks = [
                 da.from_delayed(delayed(np.asarray)(part), (count, *meta.shape[1:]), dtype=meta.dtype)
                 for part, count in zip(some, lengths_of, strict=True)

@@ -12,6 +12,9 @@ from threadpoolctl import ThreadpoolController
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+# A total of weights is divided by no less than this, so that a task without labels divides zero by it.
+TINY = float(np.finfo(float).tiny)
+
 # Up to this size NumPy is quicker than SciPy, which does more before it starts.
 TINY_MATRIX = 64
 
@@ -127,6 +130,12 @@ def times_sparse(P: Array, D: Array) -> Array:
     if len(D) < SKIP_ZEROS_SIZE or np.count_nonzero(D) > SKIP_ZEROS_SHARE * D.size:
         return P @ D
     return np.asarray((sparse.csr_array(D) @ P.T).T)
+
+
+def mean_known(values: Array) -> float:
+    """The mean of the values that are not NaN; NaN where there is none."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
 
 
 def not_psd(lowest: float) -> ValueError:

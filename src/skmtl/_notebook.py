@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,27 @@ Index = NDArray[np.intp]
 SAME, OPPOSITE = "#2a7f9e", "#d0603f"
 SIZE, RADIUS, MARGIN = 200.0, 92.0, 150.0
 MOST_EDGES, MOST_LABELS, LONGEST = 400, 24, 22
+
+
+class DrawsRelations:
+    """Adds the task graph and the certificate of a fitted model to what scikit-learn shows in a notebook."""
+
+    def _repr_html_inner(self) -> str:
+        return str(super()._repr_html_inner()) + self._picture()  # type: ignore[misc]
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = dict(super()._repr_mimebundle_(**kwargs))  # type: ignore[misc]
+        if "text/html" in bundle:
+            bundle["text/html"] += self._picture()
+        return bundle
+
+    def _picture(self: Any) -> str:
+        """The picture below scikit-learn's diagram; nothing before ``fit``."""
+        solution = getattr(self, "solution_", None)
+        if solution is None:
+            return ""
+        names = [str(name) for name in self.task_names_.tolist()]
+        return draw_relations(names, self.structure_, solution.certificate)
 
 
 def draw_relations(names: Sequence[str], structure: Array, certificate: str) -> str:

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from skmtl._validation import check_finite
+
 # Numbers in double precision that a block of rows may become: 64 MB.
 BLOCK_ENTRIES = 2**23
 # Tables whose features are more numbers than this are not handled at once.
@@ -49,18 +51,24 @@ class MemoryRows:
         The position of the first row in a larger table.
     names : sequence of str, optional
         Names of the features, for messages.
+    shape : tuple of int, optional
+        Where X is None, because nobody needs to read it.
     """
 
     def __init__(
-        self, X: Any, columns: Mapping[str, Any] | None = None, *, start: int = 0, names: Sequence[str] | None = None
+        self,
+        X: Any,
+        columns: Mapping[str, Any] | None = None,
+        *,
+        start: int = 0,
+        names: Sequence[str] | None = None,
+        shape: tuple[int, int] | None = None,
     ) -> None:
         self._X, self._columns, self._start, self._names = X, dict(columns or {}), start, names
-        self.shape: tuple[int, int] = X.shape
+        self.shape: tuple[int, int] = X.shape if shape is None else shape
 
     def columns_only(self) -> "MemoryRows":
-        rows = MemoryRows(self._X, self._columns, start=self._start)
-        rows._X = None
-        return rows
+        return MemoryRows(None, self._columns, start=self._start, shape=self.shape)
 
     def take(self, indices: NDArray[np.intp]) -> Any:
         return self._check(self._X[indices])
@@ -105,16 +113,4 @@ class MemoryRows:
 
 def as_rows(X: Any) -> Rows:
     """Rows as they are, or those of an array."""
-    return X if hasattr(X, "reduce") else MemoryRows(X)
-
-
-def check_finite(values: NDArray[Any], columns: NDArray[Any] | None, names: Sequence[str] | None) -> None:
-    """Refuse NaN and infinity; ``columns`` are those of the stored values of a sparse matrix."""
-    bad = ~np.isfinite(values)
-    if not bad.any():
-        return
-    column = int(columns[bad].min()) if columns is not None else int(np.flatnonzero(bad.any(axis=0))[0])
-    where = f"column {column}" if names is None else f"column {names[column]!r}"
-    raise ValueError(
-        f"X has {int(bad.sum())} NaN or infinite values, the first of them in {where}; impute or drop them."
-    )
+    return MemoryRows(X) if isinstance(X, np.ndarray) or sparse.issparse(X) else X

@@ -14,7 +14,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
 from skmtl._linalg import Array
-from skmtl._rows import check_finite
 
 # What names of tasks may be; a fraction, say, is a number too, but becomes its text.
 PLAIN = (str, int, float, np.integer, np.floating, np.bool_)
@@ -29,6 +28,11 @@ def import_extra(module: str, extra: str = "app") -> Any:
     except ImportError as error:
         package = module.split(".")[0]
         raise ImportError(f'this needs {package}, which is not installed: pip install "skmtl[{extra}]".') from error
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a Dask collection; Dask itself is not imported."""
+    return hasattr(X, "__dask_graph__")
 
 
 def is_number(value: Any) -> bool:
@@ -210,3 +214,15 @@ def _plain(name: Any) -> Any:
     if isinstance(name, PLAIN):
         return int(name) if isinstance(name, Integral) else float(name)
     return str(name)
+
+
+def check_finite(values: NDArray[Any], columns: NDArray[Any] | None, names: Sequence[str] | None) -> None:
+    """Refuse NaN and infinity; ``columns`` are those of the stored values of a sparse matrix."""
+    bad = ~np.isfinite(values)
+    if not bad.any():
+        return
+    column = int(columns[bad].min()) if columns is not None else int(np.flatnonzero(bad.any(axis=0))[0])
+    where = f"column {column}" if names is None else f"column {names[column]!r}"
+    raise ValueError(
+        f"X has {int(bad.sum())} NaN or infinite values, the first of them in {where}; impute or drop them."
+    )

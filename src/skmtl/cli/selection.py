@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
 from skmtl import MultiTaskClassifier, MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV, compare_methods
 from skmtl.cli.problem import Problem
@@ -107,7 +108,7 @@ def choose(problem: Problem, Z: np.ndarray, wishes: Wishes, tick: Tick = lambda:
     tick()
     if len(rows.X) < len(Z):
         why.append(f"Parameters were chosen on {len(rows.X)} of {len(Z)} rows, drawn at random.")
-    estimator = search.to_estimator().set_params(tol=FINAL_TOL)
+    estimator = clone(search.best_estimator_).set_params(tol=FINAL_TOL)
     return Choice(estimator, (*why, search.verdict_), rows, search)
 
 
@@ -142,7 +143,7 @@ def make_search(problem: Problem, wishes: Wishes, kernel: str, Z: np.ndarray, **
         "penalty": wishes.make_penalty(),
         "alphas": _alphas(kernel, Z) if wishes.alpha is None else [wishes.alpha],
         "mus": wishes.mus(),
-        "epsilons": [1.0],
+        "eps_factors": [1.0],
         "commons": None if wishes.common is None else [wishes.common],
         "gammas": None if wishes.gamma is None or kernel == "linear" else [wishes.gamma],
     }

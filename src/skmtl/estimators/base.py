@@ -1,94 +1,41 @@
-"""What regression and classification share: parameters, the fit, and what was learned about the tasks."""
+"""What regression and classification share: the fit, what it leaves behind, and what was learned about the tasks."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skmtl._cluster import is_dask
 from skmtl._linalg import Array
-from skmtl._notebook import draw_relations
-from skmtl._rows import Rows
-from skmtl._validation import check_count, check_positive, check_weight, import_extra
-from skmtl.estimators.table import Predict, is_large, open_rows
-from skmtl.features import FeatureMap, Kernel, Landmarks, make_feature_map
-from skmtl.losses import Loss
-from skmtl.objective import Problem
-from skmtl.penalties import StructurePenalty, check_penalty
-from skmtl.solvers import auto_eps, decompose, make_supervised, solve
-from skmtl.targets import BlockLabels, Grouped, LabelReader, Labels, Standardized, balance, make_labels, standardize
+from skmtl._notebook import DrawsRelations
+from skmtl._validation import check_count, check_positive, import_extra
+from skmtl.estimators.blocks import Predict, open_rows
+from skmtl.estimators.clean import clean, has_landmarks, reads_blocks
+from skmtl.features import make_feature_map
+from skmtl.losses import Loss, check_loss
+from skmtl.penalties import check_penalty
+from skmtl.solvers.result import Solution
+from skmtl.solvers.training import Effort, Settings, Training, single_tasks
+from skmtl.targets import TaskData
 
 # Kernels that sparse rows do not have.
 DENSE_KERNELS = ("precomputed", "chi2", "additive_chi2")
-
-Callback = Callable[[dict[str, float]], None]
-
-
-class Settings(NamedTuple):
-    """Parameters of one fit, checked; ``eps=None`` is automatic."""
-
-    penalty: StructurePenalty
-    alpha: float
-    common: float
-    eps: float | None
-    tol: float
-    max_iter: int
+# How far the data term of the returned model may be from the one that was certified, relative to the objective.
+ROUNDING = 1e-6
 
 
-class MultiTaskEstimator(BaseEstimator):
-    """What regression and classification share: parameters, the fit, and what was learned about the tasks."""
+class MultiTaskEstimator(DrawsRelations, BaseEstimator):
+    """What regression and classification share: the fit, what it leaves behind, and what was learned of the tasks."""
 
-    def __init__(
-        self,
-        penalty: str | StructurePenalty = "sparse",
-        *,
-        alpha: float = 1e-2,
-        eps: float | str = "auto",
-        common: float = 0.0,
-        loss: str | Loss = "square",
-        kernel: Kernel = "linear",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1.0,
-        kernel_params: Mapping[str, Any] | None = None,
-        n_components: int | None = None,
-        landmarks: Landmarks = "uniform",
-        fit_intercept: bool = True,
-        balance_tasks: bool = False,
-        solver: str = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 200,
-        callback: Callback | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.penalty = penalty
-        self.alpha = alpha
-        self.eps = eps
-        self.common = common
-        self.loss = loss
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.n_components = n_components
-        self.landmarks = landmarks
-        self.fit_intercept = fit_intercept
-        self.balance_tasks = balance_tasks
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.callback = callback
-        self.random_state = random_state
+    # What the loss must be for.
+    purpose: ClassVar[str]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -96,148 +43,55 @@ class MultiTaskEstimator(BaseEstimator):
         tags.input_tags.sparse = self.kernel not in DENSE_KERNELS
         return tags
 
-    def _on_landmarks(self) -> bool:
-        return self.n_components is not None or not isinstance(self.landmarks, str)
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> Self:
+        """Learn predictors and structure.
 
-    def _in_blocks(self, X: Any, loss: Loss) -> bool:
-        """Whether X is read a block at a time: Dask, or features too many to be held; square loss needs no more."""
-        landmarks = self._on_landmarks()
-        if is_dask(X):
-            if self.kernel != "linear" and not landmarks:
-                raise ValueError(
-                    f"kernel={self.kernel!r} on Dask collections needs n_components, the number of landmarks on which "
-                    "it is approximated; an exact kernel would have to gather all rows."
-                )
-            if not loss.quadratic:
-                raise ValueError(f"loss={loss.name!r} needs all rows in memory; Dask collections need loss='square'.")
-            return True
-        if not loss.quadratic or not (landmarks or self.kernel == "linear"):
-            return False
-        # Sparse rows are small as they are; what they become on landmarks is not.
-        return (landmarks or not sparse.issparse(X)) and is_large(X, self.n_components or 1)
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            For ``kernel="precomputed"`` the kernel matrix, of shape (n_samples, n_samples). May be a memory map, or a
+            Dask array or data frame.
+        y : array-like of shape (n_samples, n_tasks) or (n_samples,)
+            Targets of a regressor, NaN where they are not known. Of a classifier a column of classes of any type, or a
+            0/1 indicator matrix with NaN where a label is not known. The names of a data frame's columns become task
+            names.
+        sample_weight : array-like of shape (n_samples,) or (n_samples, n_tasks), optional
+            A label of weight 2 counts like two equal ones.
+        tasks : array-like of shape (n_samples,), optional
+            Long format: the task of each row. Then y is one column; of a classifier, with the same two classes for all
+            tasks.
 
-    def _blocks(self, rows: Rows, reader: LabelReader) -> BlockLabels:
-        """Labels that are read a block at a time."""
-        labels = BlockLabels(rows, reader)
-        self._check_labelled(labels.stats().total)
-        if labels.unlabelled:
-            _warn_unlabelled(labels.unlabelled)
-        return labels
+        Returns
+        -------
+        self : estimator
+            Fitted. An error, or an interruption, leaves the estimator as it was.
+        """
+        loss = check_loss(self.loss, purpose=self.purpose)
+        data = clean(self, X, y, sample_weight, tasks, blocks=reads_blocks(self, X, loss))
+        settings, effort = make_settings(self, data.n_tasks), make_effort(self)
+        check_both_classes(data, loss, intercept=self.fit_intercept)
+        training = train(self, data, loss)
+        solution = training.solve(settings, effort, callback=self.callback)
+        return publish(self, training, settings, solution)
 
-    def _table(self, X: Array, Y: Array, sample_weight: Any) -> tuple[Array, Labels]:
-        """The rows that have labels, and the labels of a table Y of shape (n, n_tasks) with NaN at its gaps."""
-        weight = check_weight(sample_weight, X, Y.shape[1])
-        missing = np.isnan(Y)
-        unlabelled = missing.all(axis=1)
-        weight = np.where(missing, 0.0, weight if weight.ndim == 2 else weight[:, None])
-        self._check_labelled(weight.sum(axis=0))
-        if unlabelled.any():
-            _warn_unlabelled(int(unlabelled.sum()))
-        # Any row may become a landmark; what has no weight counts for nothing else.
-        self._n_given = len(Y)
-        self._rows = np.arange(len(Y)) if self._on_landmarks() else np.flatnonzero(~unlabelled)
-        return self._select(X), make_labels(Y[self._rows], weight[self._rows])
+    def predict(self, X: Any, tasks: Any = None) -> Any:
+        """Predict the targets, or the classes, of new rows.
 
-    def _column(self, X: Array, y: Array, sample_weight: Any, codes: NDArray[np.intp]) -> tuple[Array, Labels]:
-        """The rows and labels of a column y with one task per row."""
-        self._n_given = len(y)
-        self._rows = np.arange(len(y))
-        labels = Grouped.from_rows(y, check_weight(sample_weight, X), codes, len(self.task_names_))
-        self._check_labelled(labels.sums(labels.weight))
-        return X, labels
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Or a Dask array or data frame.
+        tasks : array-like of shape (n_samples,), optional
+            The task of each row, of which alone a prediction is returned; a task that was not fitted is an error.
 
-    def _check_labelled(self, totals: Array) -> None:
-        """Every task needs a label that counts; ``totals`` are sums of weights, of shape (n_tasks,)."""
-        for t in np.flatnonzero(totals == 0.0):
-            name = self.task_names_.tolist()[t]
-            raise ValueError(f"task {name!r} has no label at all (all are NaN or of weight zero); leave it out.")
-
-    def _select(self, X: Array) -> Array:
-        """The rows that have labels; rows and columns of a kernel matrix."""
-        if len(self._rows) == X.shape[0]:
-            return X
-        return X[np.ix_(self._rows, self._rows)] if self.kernel == "precomputed" else X[self._rows]
-
-    def _fit(self, X: Any, labels: Any, loss: Loss, *, scale: bool) -> Self:
-        """Learn predictors and structure from rows and their labels."""
-        settings = self._settings(labels.n_tasks)
-        targets = standardize(
-            balance(labels) if self.balance_tasks else labels,
-            center=self.fit_intercept and loss.for_regression,
-            scale=scale,
-        )
-        self.feature_map_ = self._make_feature_map().fit(X)
-        design = decompose(self.feature_map_, X, targets.labels, intercept=self.fit_intercept)
-        return self._fit_design(design, targets, loss, settings)
-
-    def _settings(self, n_tasks: int) -> Settings:
-        return Settings(
-            check_penalty(self.penalty, n_tasks),
-            alpha=check_positive("alpha", self.alpha),
-            common=check_positive("common", self.common, zero=True),
-            eps=None if self.eps == "auto" else check_positive('eps (a number, or "auto")', self.eps),
-            tol=check_positive("tol", self.tol),
-            max_iter=check_count("max_iter", self.max_iter),
-        )
-
-    def _fit_design(self, design: Any, targets: Standardized, loss: Loss, settings: Settings) -> Self:
-        """Learn predictors and structure from rows that are decomposed already."""
-        penalty, alpha, common, eps, tol, max_iter = settings
-        supervised = make_supervised(design, targets.labels, loss, alpha, intercept=self.fit_intercept)
-        self.eps_ = auto_eps(supervised) if eps is None else eps
-        problem = Problem(supervised, penalty, self.eps_, common)
-        solution = solve(problem, solver=self.solver, tol=tol, max_iter=max_iter, callback=self.callback)
-
-        coef = design.lift(solution.coef) * targets.scale
-        self.intercept_ = targets.mean + targets.scale * solution.intercept - design.center @ coef
-        self._set_coefficients(coef)
-        self.solution_ = replace(solution, coef=self._coef, intercept=self.intercept_)
-        self.structure_, self.n_iter_ = solution.structure, solution.n_iter
-        self._penalty, self._basis_coef = penalty, None
-        if penalty.on_features:
-            self._basis_coef = solution.coef if self.feature_map_.dual else design.lift(solution.coef)
-        if not solution.converged:
-            advice = f"Raise max_iter (now {max_iter}), eps (now {self.eps_:.3g}) or tol."
-            warnings.warn(f"{solution.status} {advice}", ConvergenceWarning, stacklevel=3)
-        return self
-
-    def _make_feature_map(self) -> FeatureMap:
-        return make_feature_map(
-            self.kernel,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-            n_components=self.n_components,
-            landmarks=self.landmarks,
-            random_state=self.random_state,
-        )
-
-    def _set_coefficients(self, coef: Array) -> None:
-        """Publish coefficients on the feature map, of shape (D, n_tasks)."""
-        if self.kernel == "precomputed":
-            # Columns of a kernel matrix for rows without labels keep coefficients zero.
-            full = np.zeros((self.n_features_in_, coef.shape[1]))
-            full[self._rows] = coef
-            coef = full
-        self._coef = np.ascontiguousarray(coef)
-        for name in ("coef_", "dual_coef_", "landmarks_"):
-            # Of an earlier fit with another kernel.
-            self.__dict__.pop(name, None)
-        if self.feature_map_.dual:
-            self.dual_coef_ = self._coef
-        else:
-            self.coef_ = self._coef.T
-        if hasattr(self.feature_map_, "landmarks_"):
-            self.landmarks_ = self.feature_map_.landmarks_
-
-    def _scores(self, X: Any, tasks: Any = None, read: Callable[[Array], NDArray[Any]] = np.asarray) -> Any:
-        """What ``read`` makes of the predictors at X: all of them, (n, n_tasks), or of one task per row, (n,)."""
+        Returns
+        -------
+        ndarray of shape (n_samples, n_tasks) or (n_samples,)
+            One column with ``tasks``, and where y was one column; of long tables without ``tasks`` a column per task.
+            Of Dask collections a Dask array, not computed yet.
+        """
         check_is_fitted(self)
-        n_functions = self._coef.shape[0]
-        rows = open_rows(self, X, tasks, n_functions)
-        predict = Predict(self.feature_map_, self._coef, self.intercept_, read)
-        return rows.map(predict, width=n_functions + rows.shape[1])
+        return predict_scores(self, X, tasks, self.coding_.predictions)
 
     @property
     def feature_structure_(self) -> Array:
@@ -246,9 +100,9 @@ class MultiTaskEstimator(BaseEstimator):
         Of shape (n_features, n_features) for the linear kernel; for others in the eigenbasis of the kernel.
         """
         check_is_fitted(self)
-        if self._basis_coef is None:
+        if not self.penalty_.on_features:
             raise AttributeError(f"penalty={self.penalty!r} has no matrix on the side of the features.")
-        return np.asarray(self._penalty.feature_structure(self._basis_coef, self.eps_))
+        return np.asarray(self.penalty_.feature_structure(self.feature_coef_, self.eps_))
 
     @property
     def correlation_(self) -> Array:
@@ -259,8 +113,19 @@ class MultiTaskEstimator(BaseEstimator):
         return np.asarray(S / np.outer(norms, norms))
 
     def predict_frame(self, X: ArrayLike) -> pd.DataFrame:
-        """Predictions of a regressor, scores of a classifier: a column per task, and the index of X."""
-        return pd.DataFrame(self._scores(X), columns=self.task_names_, index=getattr(X, "index", None))
+        """Predictions of a regressor, scores of a classifier, as a data frame.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        DataFrame of shape (n_samples, n_tasks)
+            A column per task, named after it, and the index of X.
+        """
+        check_is_fitted(self)
+        return pd.DataFrame(predict_scores(self, X), columns=self.task_names_, index=getattr(X, "index", None))
 
     def relations(self) -> pd.DataFrame:
         """The learned relations between tasks, strongest first.
@@ -285,7 +150,13 @@ class MultiTaskEstimator(BaseEstimator):
         return table.sort_values("weight", key=np.abs, ascending=False, ignore_index=True)
 
     def to_networkx(self) -> Any:
-        """The learned relations as an undirected ``networkx.Graph``; edges have ``weight`` and ``correlation``."""
+        """The learned relations as a graph.
+
+        Returns
+        -------
+        networkx.Graph
+            Undirected; nodes are the names of the tasks, edges have ``weight`` and ``correlation``.
+        """
         networkx = import_extra("networkx")
         graph = networkx.Graph()
         graph.add_nodes_from(self.task_names_.tolist())
@@ -293,22 +164,150 @@ class MultiTaskEstimator(BaseEstimator):
             graph.add_edge(a, b, weight=weight, correlation=correlation)
         return graph
 
-    def _repr_html_inner(self) -> str:
-        return str(super()._repr_html_inner()) + self._picture()
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        bundle = dict(super()._repr_mimebundle_(**kwargs))
-        if "text/html" in bundle:
-            bundle["text/html"] += self._picture()
-        return bundle
-
-    def _picture(self) -> str:
-        """What a notebook shows below scikit-learn's diagram: the task graph and the certificate of a fitted model."""
-        if not hasattr(self, "solution_"):
-            return ""
-        names = [str(name) for name in self.task_names_.tolist()]
-        return draw_relations(names, self.structure_, self.solution_.certificate)
+def make_settings(estimator: Any, n_tasks: int) -> Settings:
+    """The hyper-parameters of an estimator, checked."""
+    return Settings(
+        check_penalty(estimator.penalty, n_tasks),
+        alpha=check_positive("alpha", estimator.alpha),
+        common=check_positive("common", estimator.common, zero=True),
+        eps=None if estimator.eps == "auto" else check_positive('eps (a number, or "auto")', estimator.eps),
+    )
 
 
-def _warn_unlabelled(count: int) -> None:
-    warnings.warn(f"{count} rows have no label and are left out.", UserWarning, stacklevel=4)
+def make_effort(estimator: Any) -> Effort:
+    """What an estimator says about the solver, checked."""
+    return Effort(estimator.solver, check_positive("tol", estimator.tol), check_count("max_iter", estimator.max_iter))
+
+
+def make_map(estimator: Any) -> Any:
+    """The feature map of an estimator, not fitted."""
+    return make_feature_map(
+        estimator.kernel,
+        gamma=estimator.gamma,
+        degree=estimator.degree,
+        coef0=estimator.coef0,
+        kernel_params=estimator.kernel_params,
+        n_components=estimator.n_components,
+        landmarks=estimator.landmarks,
+        random_state=estimator.random_state,
+    )
+
+
+def train(estimator: Any, data: TaskData, loss: Loss, *, kernel: Array | None = None) -> Training:
+    """The training set that an estimator makes of data; ``kernel`` is that of its rows where it is known."""
+    return Training(
+        data,
+        make_map(estimator),
+        loss,
+        intercept=bool(estimator.fit_intercept),
+        scale=bool(estimator.scale_targets),
+        balanced=bool(estimator.balance_tasks),
+        kernel=kernel,
+    )
+
+
+def check_both_classes(data: TaskData, loss: Loss, *, intercept: bool) -> None:
+    """Refuse labels of one class only, and warn of single tasks that have no others, where a loss needs both."""
+    single = single_tasks(data.labels, loss, intercept=intercept)
+    if single.all():
+        raise ValueError(f"every task has labels of one class only; loss={loss.name!r} needs both, or use 'square'.")
+    if single.any():
+        names = ", ".join(repr(name) for name in data.task_names[single].tolist())
+        warnings.warn(f"all labels of {names} are of one class; a constant is predicted.", UserWarning, stacklevel=3)
+
+
+def publish(estimator: Any, training: Training, settings: Settings, solution: Solution) -> Any:
+    """Give an estimator what was learned, and warn where it is not what was asked for, or not what was proved."""
+    assign(estimator, training, settings, solution)
+    if not solution.converged:
+        advice = f"Raise max_iter (now {estimator.max_iter}), eps (now {estimator.eps_:.3g}) or tol."
+        warnings.warn(f"{solution.status} {advice}", ConvergenceWarning, stacklevel=3)
+    _check_returned(estimator, training, solution)
+    return estimator
+
+
+def assign(estimator: Any, training: Training, settings: Settings, solution: Solution) -> Any:
+    """Set the fitted attributes of an estimator, all at once: the only place that does."""
+    data = training.data
+    coef, intercept = training.model(solution)
+    fitted = {
+        "n_features_in_": data.n_features,
+        "task_names_": data.task_names,
+        "coding_": data.coding,
+        "feature_map_": training.feature_map,
+        "intercept_": intercept,
+        "structure_": solution.structure,
+        "penalty_": settings.penalty,
+        "eps_": training.problem(settings).eps,
+        "n_iter_": solution.n_iter,
+    }
+    if data.feature_names is not None:
+        fitted["feature_names_in_"] = data.feature_names
+    if data.coding.classes is not None:
+        fitted["classes_"] = data.coding.classes
+    if has_landmarks(estimator):
+        fitted["landmarks_"] = training.feature_map.landmarks_
+    if settings.penalty.on_features:
+        dual = training.feature_map.dual
+        fitted["feature_coef_"] = solution.coef if dual else training.design.lift(solution.coef)
+    coef = np.ascontiguousarray(_spread_over_columns(coef, data))
+    fitted["dual_coef_" if training.feature_map.dual else "coef_"] = coef if training.feature_map.dual else coef.T
+    fitted["solution_"] = replace(solution, coef=coef, intercept=intercept)
+    # What an earlier fit with another kernel or other labels left goes away.
+    for name in [name for name in vars(estimator) if name.endswith("_")]:
+        delattr(estimator, name)
+    for name, value in fitted.items():
+        setattr(estimator, name, value)
+    return estimator
+
+
+def _spread_over_columns(coef: Array, data: TaskData) -> Array:
+    """Coefficients for all columns of a kernel matrix: zero for rows without labels."""
+    if data.rows is None or not data.pairwise or len(data.rows) == data.n_features:
+        return coef
+    full = np.zeros((data.n_features, coef.shape[1]))
+    full[data.rows] = coef
+    return full
+
+
+def _check_returned(estimator: Any, training: Training, solution: Solution) -> None:
+    """Warn where the model that is returned does not fit the training rows as the certified solution does.
+
+    The certificate speaks of coordinates in which the rows are centered and whitened. On the way back to the feature
+    map digits can be lost, for example where features are large beside their spread and the kernel is a polynomial.
+    """
+    if training.labels.in_blocks:
+        return
+    labels, data = training.labels, training.data
+    n = float(labels.weight.sum()) / labels.n_tasks
+    solved = labels.scores(labels.arrange(training.design.rows()), solution.coef) + labels.spread(solution.intercept)
+    Z = training.feature_map.transform(data.X)
+    coef = coefficients(estimator)
+    coef = coef if data.rows is None or not data.pairwise else coef[data.rows]
+    returned = labels.scores(labels.arrange(Z), coef) + labels.spread(estimator.intercept_)
+    returned = training.scaling.apply(labels.with_labels(returned, labels.weight))
+    before, after = (training.loss.value(labels.y, F, labels.weight) / n for F in (solved, returned))
+    lost = abs(after - before)
+    if lost > max(ROUNDING, estimator.tol) * abs(solution.objective):
+        warnings.warn(
+            f"The certificate is not of this model: on the training rows its loss is {after:.3g}, and that of the "
+            f"certified solution {before:.3g}. Digits were lost to rounding on the way back from the solver; "
+            "standardize the features, or use another kernel.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+
+def coefficients(estimator: Any) -> Array:
+    """The coefficients of a fitted estimator on its feature map, of shape (D, n_tasks)."""
+    return np.asarray(estimator.dual_coef_ if estimator.feature_map_.dual else estimator.coef_.T)
+
+
+def predict_scores(
+    estimator: Any, X: Any, tasks: Any = None, read: Callable[[Array], NDArray[Any]] = np.asarray
+) -> Any:
+    """What ``read`` makes of the predictors at X: all of them, (n, n_tasks), or of one task per row, (n,)."""
+    predict = Predict(estimator.feature_map_, coefficients(estimator), estimator.intercept_, read)
+    rows = open_rows(estimator, X, tasks, len(predict.coef))
+    return rows.map(predict, width=len(predict.coef) + rows.shape[1])

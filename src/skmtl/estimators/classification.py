@@ -1,44 +1,34 @@
 """Multi-task classification."""
 
-import warnings
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skmtl._cluster import is_dask
 from skmtl._linalg import Array
-from skmtl._validation import (
-    check_features,
-    check_rows,
-    check_targets,
-    check_task_names,
-    check_tasks,
-    check_weight,
-    plain_names,
-)
-from skmtl.classes import (
-    ClassCoding,
-    code_column,
-    first_column,
-    is_indicator,
-    make_coding,
-    merge_classes,
-    see_classes,
-    signs,
-)
-from skmtl.estimators.base import MultiTaskEstimator
+from skmtl._validation import check_targets, check_weight, is_dask
+from skmtl.estimators.base import MultiTaskEstimator, coefficients, predict_scores
+from skmtl.estimators.blocks import Predict, open_table
 from skmtl.estimators.score import Hits
-from skmtl.estimators.table import Predict, open_table
-from skmtl.losses import LOSSES, Loss, check_loss
-from skmtl.targets import LabelReader, Labels
+from skmtl.features import Kernel, Landmarks
+from skmtl.losses import LOSSES, Loss
+from skmtl.penalties import StructurePenalty
+from skmtl.solvers.training import Callback
+from skmtl.targets.coding import first_column
 
-MANY_CLASSES = "y has {} classes; in long format all tasks share the same two."
+
+def gives_probabilities(estimator: Any) -> bool:
+    """Whether the loss of a classifier, or of a search for one, turns scores into probabilities."""
+    loss = LOSSES.get(estimator.loss) if isinstance(estimator.loss, str) else estimator.loss
+    if loss is None or not loss.gives_probabilities:
+        raise AttributeError(f"loss={estimator.loss!r} gives no probabilities; use loss='logistic'.")
+    return True
 
 
 class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
@@ -64,121 +54,106 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
     True
     """
 
+    purpose = "classification"
+    # Classes are -1 and +1 as they are.
+    scale_targets = False
+
+    def __init__(
+        self,
+        penalty: str | StructurePenalty = "sparse",
+        *,
+        alpha: float = 1e-2,
+        eps: float | str = "auto",
+        common: float = 0.0,
+        loss: str | Loss = "square",
+        kernel: Kernel = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1.0,
+        kernel_params: Mapping[str, Any] | None = None,
+        n_components: int | None = None,
+        landmarks: Landmarks = "uniform",
+        fit_intercept: bool = True,
+        balance_tasks: bool = False,
+        solver: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        callback: Callback | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.penalty = penalty
+        self.alpha = alpha
+        self.eps = eps
+        self.common = common
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.fit_intercept = fit_intercept
+        self.balance_tasks = balance_tasks
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.callback = callback
+        self.random_state = random_state
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> Self:
-        """Learn predictors and structure.
+    def decision_function(self, X: Any, tasks: Any = None) -> Any:
+        """Scores, of which the sign or the largest decides.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            For ``kernel="precomputed"`` the kernel matrix, of shape (n_samples, n_samples). May be a memory map, or a
-            Dask array or data frame.
-        y : array-like of shape (n_samples,) or (n_samples, n_tasks)
-            Classes of any type, or a 0/1 indicator matrix with NaN where a label is not known.
-        sample_weight : array-like of shape (n_samples,) or (n_samples, n_tasks), optional
-            A label of weight 2 counts like two equal ones.
-        tasks : array-like of shape (n_samples,), optional
-            Long format: the task of each row; y holds the same two classes for all of them.
-        """
-        loss = check_loss(self.loss, purpose="classification")
-        if self._in_blocks(X, loss):
-            return self._fit_blocks(X, y, sample_weight, tasks, loss)
-        X = check_features(self, X, reset=True)
-        if tasks is None and is_indicator(y):
-            rows, labels = self._indicator(X, y, sample_weight)
-        else:
-            rows, labels = self._classes(X, y, sample_weight, tasks)
-        self.classes_ = self._coding.classes
-        return self._fit_both_classes(rows, labels, loss)
+        X, tasks
+            As for ``predict``.
 
-    def _fit_blocks(self, X: Any, y: Any, sample_weight: Any, tasks: Any, loss: Loss) -> Self:
-        """Fit a table that is read a block at a time."""
-        table = open_table(self, X, y, sample_weight, tasks, reset=True)
-        self._coding, self.task_names_, encode = ClassCoding(np.array([0, 1]), one_vs_all=False), table.names, signs
-        if table.flat or tasks is not None:
-            seen = table.rows.columns_only().reduce(see_classes, merge_classes, width=8)
-            self._coding = make_coding(seen)
-            if tasks is None:
-                self.task_names_ = self._class_names()
-            elif self._coding.one_vs_all:
-                raise ValueError(MANY_CLASSES.format(len(self._coding.classes)))
-            encode = self._coding.encode_column
-        self.classes_ = self._coding.classes
-        labels = self._blocks(table.rows, LabelReader(len(self.task_names_), encode))
-        return self._fit(table.rows, labels, loss, scale=False)
-
-    def _class_names(self) -> NDArray[Any]:
-        classes = self._coding.classes
-        return plain_names(classes.tolist() if self._coding.one_vs_all else classes[1:].tolist())
-
-    def _indicator(self, X: Array, y: Any, sample_weight: Any) -> tuple[Array, Labels]:
-        Y, _ = check_targets(y, X.shape[0])
-        self._coding = ClassCoding(np.array([0, 1]), one_vs_all=False)
-        self.task_names_ = check_task_names(y, Y.shape[1])
-        return self._table(X, 2.0 * Y - 1.0, sample_weight)
-
-    def _classes(self, X: Array, y: Any, sample_weight: Any, tasks: Any) -> tuple[Array, Labels]:
-        weight = check_weight(sample_weight, X)
-        if y is not None:
-            check_rows(np.asarray(y), X.shape[0])
-        self._coding, column = code_column(y, weight)
-        if tasks is None:
-            self.task_names_ = self._class_names()
-            return self._table(X, self._coding.encode_column(column), weight)
-        if self._coding.one_vs_all:
-            raise ValueError(MANY_CLASSES.format(len(self._coding.classes)))
-        codes, self.task_names_ = check_tasks(tasks, X.shape[0])
-        return self._column(X, self._coding.encode(column), weight, codes)
-
-    def _fit_both_classes(self, X: Array, labels: Labels, loss: Loss) -> Self:
-        """Fit; where a loss has no minimiser for a task of one class, that task becomes a constant."""
-        single = labels.maxima(labels.y) == -labels.maxima(-labels.y)
-        if not (loss.needs_both_classes and self.fit_intercept and single.any()):
-            return self._fit(X, labels, loss, scale=False)
-        if single.all():
-            raise ValueError(
-                f"every task has labels of one class only; loss={loss.name!r} needs both, or use 'square'."
-            )
-        names = ", ".join(repr(name) for name in self.task_names_[single].tolist())
-        warnings.warn(f"all labels of {names} are of one class; a constant is predicted.", UserWarning, stacklevel=3)
-        constant = labels.maxima(labels.y) * np.log1p(labels.sums(labels.weight))
-        self._fit(X, labels.with_labels(labels.y, labels.weight * labels.spread(~single)), loss, scale=False)
-        self.intercept_[single] = constant[single]
-        return self
-
-    def decision_function(self, X: Any, tasks: Any = None) -> Any:
-        """Scores: (n,) for two classes or with ``tasks``, (n, n_classes) for more classes, else (n, n_tasks).
-
-        Of Dask collections they are a Dask array, not computed yet.
-        """
-        return self._scores(X, tasks, first_column)
-
-    def predict(self, X: Any, tasks: Any = None) -> Any:
-        """Classes of shape (n,); (n, n_tasks) for an indicator matrix, or for long format without ``tasks``.
-
-        Of Dask collections they are a Dask array, not computed yet.
+        Returns
+        -------
+        ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_tasks)
+            One column for two classes or with ``tasks``, one per class for more classes, else one per task. Of Dask
+            collections a Dask array, not computed yet.
         """
         check_is_fitted(self)
-        return self._scores(X, tasks, self._coding.decode_scores)
+        return predict_scores(self, X, tasks, first_column)
 
-    def _gives_probabilities(self) -> bool:
-        loss = LOSSES.get(self.loss) if isinstance(self.loss, str) else self.loss
-        if loss is None or not loss.gives_probabilities:
-            raise AttributeError(f"loss={self.loss!r} gives no probabilities; use loss='logistic'.")
-        return True
-
-    @available_if(_gives_probabilities)
+    @available_if(gives_probabilities)
     def predict_proba(self, X: Any, tasks: Any = None) -> Array:
-        """Probabilities: (n, n_classes), or (n, n_tasks) of the second class where there are several tasks."""
+        """Probabilities of the classes, with a loss that gives them.
+
+        Parameters
+        ----------
+        X, tasks
+            As for ``predict``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes) or (n_samples, n_tasks)
+            Of the second class where there are several tasks.
+        """
         check_is_fitted(self)
-        return self._scores(X, tasks, self._coding.score_probabilities)
+        return predict_scores(self, X, tasks, self.coding_.score_probabilities)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> float:
-        """Accuracy; of an indicator matrix the share of rows whose known labels are all right."""
+        """Accuracy.
+
+        Parameters
+        ----------
+        X, y, sample_weight, tasks
+            As for ``fit``.
+
+        Returns
+        -------
+        float
+            The share of rows whose class is right; of an indicator matrix, whose known labels are all right.
+        """
+        check_is_fitted(self)
         if is_dask(X):
             return self._score_blocks(X, y, sample_weight, tasks)
         prediction = self.predict(X, tasks)
@@ -189,8 +164,7 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
         return float(np.average(right, weights=check_weight(sample_weight, prediction)))
 
     def _score_blocks(self, X: Any, y: Any, sample_weight: Any, tasks: Any) -> float:
-        check_is_fitted(self)
         table = open_table(self, X, y, sample_weight, tasks, reset=False)
-        hits = Hits(Predict(self.feature_map_, self._coef, self.intercept_, self._coding.decode_scores))
-        right, total = table.rows.reduce(hits, np.add, width=len(self._coef) + table.rows.shape[1])
+        predict = Predict(self.feature_map_, coefficients(self), self.intercept_, self.coding_.predictions)
+        right, total = table.rows.reduce(Hits(predict), np.add, width=len(predict.coef) + table.rows.shape[1])
         return float(right / total)

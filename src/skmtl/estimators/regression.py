@@ -1,26 +1,24 @@
 """Multi-task regression."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skmtl._cluster import is_dask
-from skmtl._linalg import Array
-from skmtl._validation import MANY_COLUMNS, check_features, check_targets, check_task_names, check_tasks, check_weight
-from skmtl.classes import first_column
-from skmtl.estimators.base import Callback, MultiTaskEstimator
-from skmtl.estimators.score import Errors, ErrorSums
-from skmtl.estimators.table import Predict, open_table
+from skmtl._linalg import Array, mean_known
+from skmtl._validation import check_targets, check_weight, is_dask
+from skmtl.estimators.base import MultiTaskEstimator, coefficients
+from skmtl.estimators.blocks import Predict, open_table
+from skmtl.estimators.score import Errors
 from skmtl.features import Kernel, Landmarks
-from skmtl.losses import Loss, check_loss
+from skmtl.losses import Loss
 from skmtl.penalties import StructurePenalty
-from skmtl.targets import LabelReader, numbers
+from skmtl.solvers.training import Callback
+from skmtl.targets import ErrorSums, LabelReader, TableLabels, as_numbers
 
 
 class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
@@ -110,6 +108,8 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
     ['Weight', 'Waist']
     """
 
+    purpose = "regression"
+
     def __init__(
         self,
         penalty: str | StructurePenalty = "sparse",
@@ -134,112 +134,63 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         callback: Callback | None = None,
         random_state: Any = None,
     ) -> None:
-        super().__init__(
-            penalty,
-            alpha=alpha,
-            eps=eps,
-            common=common,
-            loss=loss,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            n_components=n_components,
-            landmarks=landmarks,
-            fit_intercept=fit_intercept,
-            balance_tasks=balance_tasks,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            callback=callback,
-            random_state=random_state,
-        )
+        self.penalty = penalty
+        self.alpha = alpha
+        self.eps = eps
+        self.common = common
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.fit_intercept = fit_intercept
         self.scale_targets = scale_targets
+        self.balance_tasks = balance_tasks
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.callback = callback
+        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> Self:
-        """Learn predictors and structure.
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> float:
+        """R squared, averaged over tasks.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            For ``kernel="precomputed"`` the kernel matrix, of shape (n_samples, n_samples). May be a memory map, or a
-            Dask array or data frame.
-        y : array-like of shape (n_samples, n_tasks) or (n_samples,)
-            Targets, NaN where they are not known. The names of a data frame's columns become task names.
-        sample_weight : array-like of shape (n_samples,) or (n_samples, n_tasks), optional
-            A label of weight 2 counts like two equal ones.
-        tasks : array-like of shape (n_samples,), optional
-            Long format: the task of each row, and y has one column.
-        """
-        loss = check_loss(self.loss, purpose="regression")
-        if self._in_blocks(X, loss):
-            return self._fit_blocks(X, y, sample_weight, tasks, loss)
-        X = check_features(self, X, reset=True)
-        Y, flat = check_targets(y, X.shape[0])
-        self._flat = flat or tasks is not None
-        if tasks is None:
-            self.task_names_ = check_task_names(y, Y.shape[1])
-            rows, labels = self._table(X, Y, sample_weight)
-        else:
-            codes, self.task_names_ = check_tasks(tasks, X.shape[0])
-            rows, labels = self._column(X, _one_column(Y), sample_weight, codes)
-        return self._fit(rows, labels, loss, scale=self.scale_targets)
+        X, y, sample_weight, tasks
+            As for ``fit``.
 
-    def _fit_blocks(self, X: Any, y: Any, sample_weight: Any, tasks: Any, loss: Loss) -> Self:
-        """Fit a table that is read a block at a time."""
-        table = open_table(self, X, y, sample_weight, tasks, reset=True)
-        self._flat, self.task_names_ = table.flat or tasks is not None, table.names
-        labels = self._blocks(table.rows, LabelReader(len(table.names), numbers))
-        return self._fit(table.rows, labels, loss, scale=self.scale_targets)
-
-    def predict(self, X: Any, tasks: Any = None) -> Any:
-        """Predictions of shape (n, n_tasks); (n,) when y was one column of one task, or with ``tasks``.
-
-        Of Dask collections they are a Dask array, not computed yet.
+        Returns
+        -------
+        float
+            Over the known targets only, and over tasks with more than one of them. With ``tasks``, over all rows at
+            once.
         """
         check_is_fitted(self)
-        return self._scores(X, tasks, first_column if self._flat else np.asarray)
-
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> float:
-        """R squared, averaged over tasks; over the known targets only. With ``tasks``, over all rows at once."""
         if is_dask(X):
             return self._score_blocks(X, y, sample_weight, tasks)
         prediction = self.predict(X, tasks)
         Y, _ = check_targets(y, len(prediction))
-        F = prediction.reshape(Y.shape)
-        weight = check_weight(sample_weight, F, Y.shape[1])
-        weight = np.where(np.isnan(Y), 0.0, weight if weight.ndim == 2 else weight[:, None])
-        scores = [
-            r2_score(y_t[w > 0.0], f[w > 0.0], sample_weight=w[w > 0.0])
-            for y_t, f, w in zip(Y.T, F.T, weight.T, strict=True)
-            if np.count_nonzero(w) > 1
-        ]
-        return float(np.mean(scores)) if scores else float("nan")
+        weight = check_weight(sample_weight, Y, Y.shape[1])
+        labels = TableLabels(Y, np.where(np.isnan(Y), 0.0, weight if weight.ndim == 2 else weight[:, None]))
+        return mean_known(ErrorSums.from_labels(labels, prediction.reshape(Y.shape)).r2())
 
     def _score_blocks(self, X: Any, y: Any, sample_weight: Any, tasks: Any) -> float:
-        check_is_fitted(self)
         table = open_table(self, X, y, sample_weight, tasks, reset=False)
-        predict = Predict(self.feature_map_, self._coef, self.intercept_, _two_columns)
+        predict = Predict(self.feature_map_, coefficients(self), self.intercept_, _two_columns)
         n_columns = 1 if tasks is not None else len(self.task_names_)
-        errors = Errors(predict, LabelReader(n_columns, numbers))
-        width = len(self._coef) + table.rows.shape[1]
-        return table.rows.reduce(errors, ErrorSums.merge, width=width).r2()
+        errors = Errors(predict, LabelReader(n_columns, as_numbers))
+        width = len(predict.coef) + table.rows.shape[1]
+        return mean_known(table.rows.reduce(errors, ErrorSums.merge, width=width).r2())
 
 
 def _two_columns(F: Array) -> Array:
     return F.reshape(len(F), -1)
-
-
-def _one_column(Y: Array) -> Array:
-    """The single column that long format has."""
-    if Y.shape[1] != 1:
-        raise ValueError(MANY_COLUMNS.format(Y.shape[1]))
-    if np.isnan(Y).any():
-        raise ValueError(f"y has {int(np.isnan(Y).sum())} NaN values; in long format drop the rows without a label.")
-    return Y[:, 0]

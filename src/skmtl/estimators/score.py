@@ -8,27 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skmtl._linalg import Array
-from skmtl.targets import LabelReader
-from skmtl.targets.scaling import TaskStats
-
-
-@dataclass(frozen=True)
-class ErrorSums:
-    """Statistics of the targets, weighted squared errors and numbers of labels, each of shape (n_tasks,)."""
-
-    stats: TaskStats
-    squares: Array
-    counts: NDArray[np.intp]
-
-    def merge(self, other: "ErrorSums") -> "ErrorSums":
-        return ErrorSums(self.stats.merge(other.stats), self.squares + other.squares, self.counts + other.counts)
-
-    def r2(self) -> float:
-        """R squared, averaged over tasks with more than one label; a constant that is hit exactly scores 1."""
-        total = self.stats.total * self.stats.spread**2
-        ratio = np.divide(self.squares, total, out=(self.squares > 0.0).astype(float), where=total > 0.0)
-        scores = 1.0 - ratio[self.counts > 1]
-        return float(np.mean(scores)) if len(scores) else float("nan")
+from skmtl.targets import ErrorSums, LabelReader
 
 
 @dataclass(frozen=True)
@@ -41,8 +21,7 @@ class Errors:
     def __call__(self, start: int, X: Any, *, tasks: Any = None, **columns: Any) -> ErrorSums:
         labels = self.reader(**columns)
         F = self.predict(X) if tasks is None else self.predict(X, tasks)
-        squares = np.sum(labels.weight * (labels.y - F) ** 2, axis=0)
-        return ErrorSums(labels.stats(), squares, np.count_nonzero(labels.weight, axis=0))
+        return ErrorSums.from_labels(labels, F)
 
 
 @dataclass(frozen=True)

@@ -1,28 +1,29 @@
 """Does sharing help my tasks? Every method on the same folds, against independent tasks."""
 
-import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from joblib import hash as hash_of
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 from sklearn.base import clone
 
 from skmtl._linalg import Array
-from skmtl.model_selection.cv import MultiTaskRegressorCV
-from skmtl.model_selection.door import Prepared, prepare
-from skmtl.model_selection.entries import Entries
-from skmtl.model_selection.folds import Split, every_task, make_splits
-from skmtl.model_selection.grid import has_mu, is_known
-from skmtl.model_selection.scores import Score, check_score
+from skmtl.estimators.base import predict_scores
+from skmtl.estimators.clean import clean
+from skmtl.losses import Loss, check_loss
+from skmtl.model_selection.cv import MultiTaskRegressorCV, MultiTaskSearch
+from skmtl.model_selection.folds import Split, make_splits, test_labels
+from skmtl.model_selection.scores import Score, check_score, own_score, score_name
+from skmtl.model_selection.selection import select
 from skmtl.penalties import PENALTIES, Independent, check_penalty
+from skmtl.targets import TaskData
 
 ALL_TASKS = "(all tasks)"
-Index = NDArray[np.intp]
 
 
 def compare_methods(
@@ -51,8 +52,8 @@ def compare_methods(
         choose independent tasks, as it may when it is used.
     cv : int, splitter or iterable of index pairs, default=5
         The outer folds.
-    scoring : {"r2", "nmse", "arrmse", "accuracy", "average_precision"}, optional
-        By default r2 for regression and accuracy for classes. More is better: errors count as negative.
+    scoring : str, optional
+        One of ``SCORES``; by default that of the estimator. More is better: errors count as negative.
     level : float, default=0.95
         Level of the confidence intervals.
     n_jobs : int, optional
@@ -72,21 +73,23 @@ def compare_methods(
     """
     if not 0.0 < level < 1.0:
         raise ValueError(f"level={level!r} must lie between 0 and 1, such as 0.95.")
-    estimator = MultiTaskRegressorCV() if estimator is None else estimator
-    if not hasattr(estimator, "to_estimator"):
+    search = MultiTaskRegressorCV() if estimator is None else estimator
+    if not isinstance(search, MultiTaskSearch):
         raise TypeError(f"estimator={estimator!r} does not choose its parameters; pass one with CV at the end.")
-    prepared = prepare(estimator, X, Y, sample_weight=sample_weight, tasks=tasks)
-    search, entries = prepared.search, prepared.entries
-    score = check_score(search._score_name() if scoring is None else scoring)
-    search._own_score(score, entries)
-    splits = make_splits(cv, prepared.X, entries, search._rows, search._n_given, classes=search._for_classes)
-    named = {"independent": Independent(), **_check_methods(methods)}
+    model = search.model()
+    loss = check_loss(search.loss, purpose=model.purpose)
+    data = clean(model, X, Y, sample_weight, tasks)
+    score = check_score(score_name(search.scoring if scoring is None else scoring, data))
+    own_score(score, data)  # refuses a score of classes for numbers, before the work starts
+    splits = make_splits(cv, data)
+    named = {Independent.name: Independent(), **_check_methods(methods)}
+    fold = partial(_score_fold, search, data, loss, score)
     jobs = [(penalty, split) for penalty in named.values() for split in splits]
-    values = Parallel(n_jobs=n_jobs)(delayed(_score_fold)(estimator, prepared, *job, score) for job in jobs)
+    values = Parallel(n_jobs=n_jobs)(delayed(fold)(*job) for job in jobs)
     scores = np.array(values).reshape(len(named), len(splits), -1)
     ratio = float(np.mean([len(test) / len(train) for train, test in splits]))
     tables = [
-        _compare(name, one, scores[0], search.task_names_.tolist(), ratio, level)
+        _compare(name, one, scores[0], data.task_names.tolist(), ratio, level)
         for name, one in zip(list(named)[1:], scores[1:], strict=True)
     ]
     return pd.concat(tables, ignore_index=True)
@@ -95,7 +98,7 @@ def compare_methods(
 def _check_methods(methods: Sequence[Any] | Mapping[str, Any] | None) -> dict[str, Any]:
     """Methods by name; independent tasks, with which all are compared, left out."""
     if methods is None:
-        methods = [name for name, cls in PENALTIES.items() if not is_known(cls())]
+        methods = [name for name, cls in PENALTIES.items() if not cls.known]
     if isinstance(methods, str):
         methods = [methods]
     named = dict(methods) if isinstance(methods, Mapping) else {_name(method): method for method in methods}
@@ -119,7 +122,7 @@ def _held(method: Any) -> tuple[str, dict[str, Any]]:
     penalty = PENALTIES[method]() if method in tuple(PENALTIES) else method
     if isinstance(penalty, str):
         return penalty, {}
-    searched = {"mu", *penalty.grid()}
+    searched = {penalty.path_parameter, *penalty.grid()}
     return penalty.name, {name: value for name, value in penalty.get_params().items() if name not in searched}
 
 
@@ -127,44 +130,24 @@ def _name(method: Any) -> str:
     return method if isinstance(method, str) else str(method.name)
 
 
-def _score_fold(estimator: Any, prepared: Prepared, penalty: Any, split: Split, score: Score) -> Array:
+def _score_fold(search: Any, data: TaskData, loss: Loss, score: Score, penalty: Any, split: Split) -> Array:
     """Scores of every task, and their mean, of one method on one fold; more is better."""
-    train, chosen = every_task(prepared.entries, split[0])
-    test = prepared.entries.take(split[1])
-    has_labels = (chosen.sums(chosen.weight) > 0.0).astype(float)
-    test = Entries(test.y, test.weight * test.spread(has_labels), test.tasks, test.n_tasks)
-    F = _predict(_fit(estimator, prepared, penalty, train, chosen), prepared, train, split[1], test)
-    per_task = score.sign * score(test, F, prepared.entries.variances())
-    return np.append(per_task, prepared.search._own_score(score, prepared.entries)(test, F, None))
-
-
-def _fit(estimator: Any, prepared: Prepared, penalty: Any, train: Index, entries: Entries) -> Any:
-    """The estimator with one penalty, its parameters chosen and fitted on training rows."""
-    model = clone(estimator).set_params(penalty=penalty)
+    train, test = split
+    chosen = clone(search).set_params(penalty=penalty)
     if isinstance(penalty, Independent):
         # Nothing in common, whatever the methods may have.
-        model.set_params(commons=[0.0])
-    if not has_mu(check_penalty(penalty, entries.n_tasks)):
-        model.set_params(mus=None)
-    for name, value in vars(prepared.search).items():
-        if name in ("_flat", "_coding", "classes_", "task_names_"):
-            setattr(model, name, value)
-    precomputed = model.kernel == "precomputed"
-    model._rows, model._n_given = np.arange(len(train)), len(train)
-    model.n_features_in_ = len(train) if precomputed else prepared.X.shape[1]
-    rows = prepared.X[np.ix_(train, train)] if precomputed else prepared.X[train]
-    if not model._for_classes:
-        return model._fit(rows, entries.to_labels(), prepared.loss, scale=prepared.scale)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*of one class")
-        return model._fit_both_classes(rows, entries.to_labels(), prepared.loss)
-
-
-def _predict(model: Any, prepared: Prepared, train: Index, test: Index, entries: Entries) -> Array:
-    """Predictions at the test rows, laid out like their entries."""
-    new = prepared.X[np.ix_(test, train)] if model.kernel == "precomputed" else prepared.X[test]
-    F = model.feature_map_.transform(new) @ model._coef + model.intercept_
-    return F if entries.tasks is None else F[np.arange(len(F)), entries.tasks]
+        chosen.set_params(commons=[0.0])
+    if check_penalty(penalty, data.n_tasks).path_parameter != "mu":
+        chosen.set_params(mus=None)
+    fitted = select(chosen, chosen.model(), data.take(train), loss).best_estimator
+    labels = test_labels(data.labels, train, test)
+    F = predict_scores(fitted, data.features(test, train))
+    if labels.long:
+        # Of every row its own task.
+        tasks = labels.in_rows(labels.spread(np.arange(labels.n_tasks)))
+        F = labels.arrange(F[np.arange(len(F)), tasks])
+    per_task = score.signed(labels, F, data.labels.stats().spread ** 2)
+    return np.append(per_task, own_score(score, data)(labels, F))
 
 
 def _compare(name: str, scores: Array, alone: Array, tasks: list[Any], ratio: float, level: float) -> pd.DataFrame:

@@ -1,27 +1,149 @@
-"""Estimators that choose their own hyper-parameters."""
+"""Searches: estimators that choose their own hyper-parameters, and hand on to the best estimator they found."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar, Self
 
+import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
+from skmtl._linalg import Array
+from skmtl._notebook import DrawsRelations
+from skmtl._validation import is_dask
 from skmtl.estimators import MultiTaskClassifier, MultiTaskRegressor
-from skmtl.estimators.base import Callback
+from skmtl.estimators.base import check_both_classes
+from skmtl.estimators.classification import gives_probabilities
+from skmtl.estimators.clean import clean
 from skmtl.features import Kernel, Landmarks
-from skmtl.losses import Loss
-from skmtl.model_selection.base import SearchEstimator
+from skmtl.losses import Loss, check_loss
+from skmtl.model_selection.scores import score_name
+from skmtl.model_selection.selection import describe_choice, make_results, select
 from skmtl.penalties import StructurePenalty
+from skmtl.solvers.training import Callback
 
 Grid = ArrayLike | None
 Penalties = str | StructurePenalty | Sequence[str | StructurePenalty]
+# What was learned about rows and tasks, and can be asked of a search too.
+DELEGATED = (
+    "classes_",
+    "coding_",
+    "coef_",
+    "correlation_",
+    "dual_coef_",
+    "eps_",
+    "feature_coef_",
+    "feature_map_",
+    "feature_names_in_",
+    "feature_structure_",
+    "intercept_",
+    "landmarks_",
+    "n_features_in_",
+    "n_iter_",
+    "solution_",
+    "structure_",
+    "task_names_",
+)
 
 
-class MultiTaskRegressorCV(SearchEstimator, MultiTaskRegressor):
-    r"""A :class:`MultiTaskRegressor` that chooses its hyper-parameters by cross-validation.
+class MultiTaskSearch(DrawsRelations, BaseEstimator):
+    """What both searches share: the fit, and handing on to the best estimator."""
+
+    model_class: ClassVar[Any]
+
+    def __sklearn_tags__(self) -> Tags:
+        return get_tags(self.model())
+
+    def __getattr__(self, name: str) -> Any:
+        # Only asked where the search itself has no such attribute.
+        if name in DELEGATED and "best_estimator_" in vars(self):
+            return getattr(self.best_estimator_, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> Self:
+        """Search, and fit the best candidate to all rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            In memory; for ``kernel="precomputed"`` the kernel matrix, of shape (n_samples, n_samples).
+        y : array-like of shape (n_samples, n_tasks) or (n_samples,)
+            Targets or classes, NaN where they are not known.
+        sample_weight : array-like of shape (n_samples,) or (n_samples, n_tasks), optional
+            A label of weight 2 counts like two equal ones.
+        tasks : array-like of shape (n_samples,), optional
+            Long format: the task of each row, and y has one column.
+
+        Returns
+        -------
+        self : estimator
+            Fitted.
+        """
+        if is_dask(X):
+            raise ValueError(
+                "a search needs its rows in memory; choose parameters on a sample of the Dask collection, and fit a "
+                "MultiTaskRegressor or MultiTaskClassifier with them to all of it. The search itself can run on a "
+                "cluster, with joblib.parallel_config('dask')."
+            )
+        model = self.model()
+        loss = check_loss(self.loss, purpose=model.purpose)
+        data = clean(model, X, y, sample_weight, tasks)
+        check_both_classes(data, loss, intercept=self.fit_intercept)
+        found = select(self, model, data, loss)
+        best = found.best_estimator
+        self.cv_results_ = make_results(found.candidates, found.outcome)
+        self.best_index_, self.best_score_ = found.index, float(found.outcome.means[found.index])
+        self.scoring_ = score_name(self.scoring, data)
+        self.verdict_ = describe_choice(found.candidates, found.outcome, found.index, self.scoring_)
+        self.best_params_ = {
+            name: getattr(best, name) for name in ("penalty", "alpha", "eps", "common", "kernel", "gamma")
+        }
+        self.alpha_, self.penalty_, self.common_, self.gamma_ = best.alpha, best.penalty_, best.common, best.gamma
+        self.best_estimator_ = best
+        return self
+
+    def model(self) -> Any:
+        """An estimator without search, not fitted, with all that is not searched over."""
+        given = self.get_params(deep=False)
+        known = self.model_class().get_params(deep=False)
+        shared = {name: value for name, value in given.items() if name in known}
+        return self.model_class(**{**shared, "penalty": "independent"})
+
+    def predict(self, X: Any, tasks: Any = None) -> Any:
+        """Predictions of the best estimator; see its ``predict``."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X, tasks)
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> float:
+        """The score of the best estimator, R squared or accuracy; see its ``score``."""
+        check_is_fitted(self)
+        return float(self.best_estimator_.score(X, y, sample_weight=sample_weight, tasks=tasks))
+
+    def predict_frame(self, X: ArrayLike) -> pd.DataFrame:
+        """Predictions of the best estimator with the names of the tasks; see its ``predict_frame``."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_frame(X)
+
+    def relations(self) -> pd.DataFrame:
+        """The relations between tasks that the best estimator learned; see its ``relations``."""
+        check_is_fitted(self)
+        return self.best_estimator_.relations()
+
+    def to_networkx(self) -> Any:
+        """The relations as a graph; see ``to_networkx`` of the best estimator."""
+        check_is_fitted(self)
+        return self.best_estimator_.to_networkx()
+
+
+class MultiTaskRegressorCV(MultiTaskSearch):
+    """A search for the :class:`MultiTaskRegressor` with the best hyper-parameters, by cross-validation.
 
     The structure is learned anew in every fold, and independent tasks are always among the candidates: ``verdict_``
-    says whether sharing won. One decomposition per fold and kernel width serves the whole grid. Kernel widths are
-    chosen first, with independent tasks. After the search the best candidate is fitted to all rows.
+    says whether sharing won. One decomposition per fold and gamma serves the whole grid. The kernel's gamma is chosen
+    first, with independent tasks. After the search the best candidate is fitted to all rows: ``best_estimator_``, to
+    which predictions and everything that was learned about the tasks are delegated.
 
     ``cv="loo"`` leaves one row out in closed form: the quick choice for square loss and complete labels. It holds the
     structure at the one learned on all rows, which is optimistic when there are many tasks for the number of rows.
@@ -31,57 +153,95 @@ class MultiTaskRegressorCV(SearchEstimator, MultiTaskRegressor):
     penalty : str, StructurePenalty or list of them, default="sparse"
         Penalties to try. Each brings the grid of its own parameters.
     alphas : array-like, optional
-        Strengths of the regularisation; by default ten from 1e-1 to 1e-7 times the mean of the kernel's diagonal.
+        Strengths of the regularization; by default ten from 1e-1 to 1e-7 times the mean of the kernel's diagonal.
     mus : array-like, optional
         Values of ``mu`` of the sparse penalty; by default those of ``Sparse().grid()``.
-    epsilons : array-like, optional
+    eps_factors : array-like, optional
         Multiples of the automatic eps, by default 1 and 100.
     commons : array-like, optional
         Weights of a common component; by default 0, and 0 and 10 where every row is of one task.
     gammas : array-like, optional
-        Widths of the kernel; by default the median heuristic times 1/16 to 4 for "rbf" and "laplacian".
+        Inverse widths of the kernel; by default 1/16 to 4 times the median heuristic for "rbf" and "laplacian".
     cv : int, "loo", splitter or iterable of index pairs, default=5
         Whole numbers spread the tasks of a long table evenly over the folds.
     scoring : str or callable, optional
-        "r2" (the default), "nmse" or "arrmse" over known labels, averaged over tasks, each task measured by its
-        variance over all rows; or any scikit-learn scorer, except with ``tasks`` or ``cv="loo"``. Errors are negative
-        scores.
+        One of ``skmtl.model_selection.SCORES``, over known labels: "pooled_r2" (the default), "nmse" or "arrmse",
+        averaged over tasks, each task measured by its variance over all rows; "r2" is what ``score`` gives. Or any
+        scorer of scikit-learn, except with missing labels, ``tasks`` or ``cv="loo"``. Errors are negative scores.
     rule : {"best", "1se"}, default="best"
         The best score, or the sparsest graph within one standard error of it, by paired differences over the folds.
     n_jobs : int, optional
         Folds searched in parallel, through joblib.
-    loss, kernel, degree, coef0, kernel_params, n_components, landmarks, fit_intercept, scale_targets, balance_tasks, \
-solver, tol, max_iter, callback, random_state
-        As in :class:`MultiTaskRegressor`.
+    loss : {"square", "huber"} or Loss, default="square"
+        As in :class:`MultiTaskRegressor`, like all that follows.
+    kernel : str or callable, default="linear"
+        The kernel.
+    degree, coef0 : float
+        Parameters of the kernel.
+    kernel_params : mapping, optional
+        Parameters of a kernel given as a callable.
+    n_components : int, optional
+        The number of landmarks.
+    landmarks : {"uniform", "leverage"} or array-like of shape (n_components, n_features), default="uniform"
+        How landmarks are drawn, or the landmarks themselves.
+    fit_intercept : bool, default=True
+        Whether each task has a constant.
+    scale_targets : bool, default=True
+        Whether tasks are brought to unit variance for the fit.
+    balance_tasks : bool, default=False
+        Whether every task counts the same however many labels it has.
+    solver : {"auto", "newton", "anderson", "alternating"}, default="auto"
+        The outer loop.
+    tol : float, default=1e-6
+        Relative gap to the global optimum of the final fit.
+    max_iter : int, default=200
+        Bound on the iterations of the outer loop.
+    callback : callable, optional
+        Called during the final fit, as in :class:`MultiTaskRegressor`.
+    random_state : int, RandomState instance or None, default=None
+        For drawing landmarks.
 
     Attributes
     ----------
+    best_estimator_ : MultiTaskRegressor
+        Fitted to all rows with the chosen parameters.
     best_params_ : dict
-        ``penalty``, ``alpha``, ``epsilon`` (the multiple), ``common``, ``gamma`` and the penalty's own parameters.
+        What was chosen, by the names that :class:`MultiTaskRegressor` has for it: ``penalty``, ``alpha``, ``eps``,
+        ``common``, ``kernel`` and ``gamma``.
+    alpha_, penalty_, common_, gamma_
+        The same one by one.
     best_score_ : float
+        The mean score of the chosen candidate over the folds.
     best_index_ : int
+        Its row in ``cv_results_``.
     cv_results_ : dict of arrays
         A row per candidate: parameters, score per fold, mean, rank, and ``mean_edges`` of the graph. With "loo" the
         splits are ten groups of rows. Candidates are compared to about three digits; the certificate is that of the
         final fit.
+    scoring_ : str
+        The name of the score.
     verdict_ : str
         Whether sharing won over independent tasks.
 
     See Also
     --------
-    MultiTaskRegressor : Has the other attributes.
+    MultiTaskRegressor : Has the other attributes, such as ``structure_``, which can be asked of the search too.
+    compare_methods : Whether sharing helps, task by task.
 
     Examples
     --------
     >>> from sklearn.datasets import load_linnerud
-    >>> from skmtl import MultiTaskRegressorCV
+    >>> from skmtl import MultiTaskRegressor, MultiTaskRegressorCV
     >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
-    >>> est = MultiTaskRegressorCV(cv="loo").fit(X, Y)
-    >>> sorted(est.best_params_)
-    ['alpha', 'common', 'epsilon', 'gamma', 'mu', 'penalty']
+    >>> search = MultiTaskRegressorCV(cv="loo").fit(X, Y)
+    >>> sorted(search.best_params_)
+    ['alpha', 'common', 'eps', 'gamma', 'kernel', 'penalty']
+    >>> again = MultiTaskRegressor(**search.best_params_).fit(X, Y)
+    >>> bool(abs(again.predict(X) - search.predict(X)).max() < 1e-6)
+    True
     """
 
-    _model_class = MultiTaskRegressor
+    model_class = MultiTaskRegressor
 
     def __init__(
         self,
@@ -89,7 +249,7 @@ solver, tol, max_iter, callback, random_state
         *,
         alphas: Grid = None,
         mus: Grid = None,
-        epsilons: Grid = None,
+        eps_factors: Grid = None,
         commons: Grid = None,
         gammas: Grid = None,
         cv: Any = 5,
@@ -112,28 +272,103 @@ solver, tol, max_iter, callback, random_state
         callback: Callback | None = None,
         random_state: Any = None,
     ) -> None:
-        _store(self, locals())
+        self.penalty = penalty
+        self.alphas = alphas
+        self.mus = mus
+        self.eps_factors = eps_factors
+        self.commons = commons
+        self.gammas = gammas
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.n_jobs = n_jobs
+        self.loss = loss
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.fit_intercept = fit_intercept
+        self.scale_targets = scale_targets
+        self.balance_tasks = balance_tasks
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.callback = callback
+        self.random_state = random_state
 
 
-class MultiTaskClassifierCV(SearchEstimator, MultiTaskClassifier):
-    """A :class:`MultiTaskClassifier` that chooses its hyper-parameters by cross-validation.
+class MultiTaskClassifierCV(MultiTaskSearch):
+    """A search for the :class:`MultiTaskClassifier` with the best hyper-parameters, by cross-validation.
 
-    Parameters and attributes are those of :class:`MultiTaskRegressorCV` except ``scale_targets``. ``scoring`` is
-    "accuracy" (the default; of a table of labels the mean over its columns), "average_precision", or a scikit-learn
-    scorer. Whole numbers for ``cv`` spread classes evenly over the folds.
+    Works as :class:`MultiTaskRegressorCV`. Whole numbers for ``cv`` spread classes evenly over the folds.
+
+    Parameters
+    ----------
+    penalty : str, StructurePenalty or list of them, default="sparse"
+        Penalties to try. Each brings the grid of its own parameters.
+    alphas, mus, eps_factors, commons, gammas : array-like, optional
+        Grids, as in :class:`MultiTaskRegressorCV`.
+    cv : int, "loo", splitter or iterable of index pairs, default=5
+        Folds, or leaving one row out in closed form.
+    scoring : str or callable, optional
+        "accuracy", which is what ``score`` gives (the default for one column of classes), "task_accuracy", the mean
+        over tasks (the default for several columns of labels, and with ``tasks``), "average_precision", or a scorer of
+        scikit-learn.
+    rule : {"best", "1se"}, default="best"
+        As in :class:`MultiTaskRegressorCV`.
+    n_jobs : int, optional
+        Folds searched in parallel, through joblib.
+    loss : {"square", "logistic", "hinge", "squared_hinge"} or Loss, default="square"
+        As in :class:`MultiTaskClassifier`, like all that follows.
+    kernel : str or callable, default="linear"
+        The kernel.
+    degree, coef0 : float
+        Parameters of the kernel.
+    kernel_params : mapping, optional
+        Parameters of a kernel given as a callable.
+    n_components : int, optional
+        The number of landmarks.
+    landmarks : {"uniform", "leverage"} or array-like of shape (n_components, n_features), default="uniform"
+        How landmarks are drawn, or the landmarks themselves.
+    fit_intercept : bool, default=True
+        Whether each task has a constant.
+    balance_tasks : bool, default=False
+        Whether every task counts the same however many labels it has.
+    solver : {"auto", "newton", "anderson", "alternating"}, default="auto"
+        The outer loop.
+    tol : float, default=1e-6
+        Relative gap to the global optimum of the final fit.
+    max_iter : int, default=200
+        Bound on the iterations of the outer loop.
+    callback : callable, optional
+        Called during the final fit, as in :class:`MultiTaskRegressor`.
+    random_state : int, RandomState instance or None, default=None
+        For drawing landmarks.
+
+    Attributes
+    ----------
+    best_estimator_ : MultiTaskClassifier
+        Fitted to all rows with the chosen parameters.
+    best_params_, alpha_, penalty_, common_, gamma_, best_score_, best_index_, cv_results_, scoring_, verdict_
+        As in :class:`MultiTaskRegressorCV`.
+
+    See Also
+    --------
+    MultiTaskClassifier : Has the other attributes, such as ``classes_``, which can be asked of the search too.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> from skmtl import MultiTaskClassifierCV
     >>> X, y = load_iris(return_X_y=True)
-    >>> est = MultiTaskClassifierCV(kernel="rbf", alphas=[1e-4, 1e-2], gammas=[0.1, 1.0], mus=[0.9]).fit(X, y)
-    >>> bool(est.best_score_ > 0.95)
+    >>> search = MultiTaskClassifierCV(kernel="rbf", alphas=[1e-4, 1e-2], gammas=[0.1, 1.0], mus=[0.9]).fit(X, y)
+    >>> bool(search.best_score_ > 0.95)
     True
     """
 
-    _model_class = MultiTaskClassifier
-    _for_classes = True
+    model_class = MultiTaskClassifier
 
     def __init__(
         self,
@@ -141,7 +376,7 @@ class MultiTaskClassifierCV(SearchEstimator, MultiTaskClassifier):
         *,
         alphas: Grid = None,
         mus: Grid = None,
-        epsilons: Grid = None,
+        eps_factors: Grid = None,
         commons: Grid = None,
         gammas: Grid = None,
         cv: Any = 5,
@@ -163,11 +398,38 @@ class MultiTaskClassifierCV(SearchEstimator, MultiTaskClassifier):
         callback: Callback | None = None,
         random_state: Any = None,
     ) -> None:
-        _store(self, locals())
+        self.penalty = penalty
+        self.alphas = alphas
+        self.mus = mus
+        self.eps_factors = eps_factors
+        self.commons = commons
+        self.gammas = gammas
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.n_jobs = n_jobs
+        self.loss = loss
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.fit_intercept = fit_intercept
+        self.balance_tasks = balance_tasks
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.callback = callback
+        self.random_state = random_state
 
+    def decision_function(self, X: Any, tasks: Any = None) -> Any:
+        """Scores of the best estimator; see its ``decision_function``."""
+        check_is_fitted(self)
+        return self.best_estimator_.decision_function(X, tasks)
 
-def _store(estimator: Any, parameters: Mapping[str, Any]) -> None:
-    """Store the parameters of ``__init__`` as they came."""
-    for name, value in parameters.items():
-        if name not in ("self", "__class__"):
-            setattr(estimator, name, value)
+    @available_if(gives_probabilities)
+    def predict_proba(self, X: Any, tasks: Any = None) -> Array:
+        """Probabilities of the best estimator; see its ``predict_proba``."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_proba(X, tasks)

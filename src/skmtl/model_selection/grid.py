@@ -1,4 +1,4 @@
-"""The candidates of a search: penalties with their parameters, alpha, eps, the common part and the kernel's width."""
+"""The candidates of a search: penalties with their parameters, alpha, eps, the common part and the kernel's gamma."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,92 +12,113 @@ from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 from skmtl._linalg import Array
 from skmtl._validation import check_positive
 from skmtl.penalties import Independent, StructurePenalty, check_penalty
+from skmtl.solvers.training import Settings
 
 # Multiples of the mean of diag(K), and of the median heuristic.
 ALPHAS = np.logspace(-1, -7, 10)
-WIDTHS = (1 / 16, 1 / 4, 1.0, 4.0)
-EPSILONS = (1.0, 100.0)
+GAMMAS = (1 / 16, 1 / 4, 1.0, 4.0)
+# As eps grows, the sparse structure tends to a multiple of the identity: the second is halfway to independent tasks.
+EPS_FACTORS = (1.0, 100.0)
 COMMONS, LONG_COMMONS = (0.0,), (0.0, 10.0)
 KERNELS_WITH_WIDTH = ("rbf", "laplacian")
+KERNELS_WITH_GAMMA = ("rbf", "laplacian", "poly", "polynomial", "sigmoid", "chi2")
 ROWS_FOR_MEDIAN = 500
+
+# A penalty with its own parameters set, and those parameters.
+Variant = tuple[StructurePenalty, dict[str, float]]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One point of the grid.
+    """One point of the grid: the settings of a fit, the kernel's gamma, and what the penalty has of its own."""
 
-    ``epsilon`` is a multiple of the automatic eps unless ``eps`` is given; ``own`` is what the penalty has to choose.
-    """
-
-    penalty: StructurePenalty
-    alpha: float
-    epsilon: float = 1.0
-    common: float = 0.0
+    settings: Settings
     gamma: float | None = None
     own: dict[str, float] = field(default_factory=dict)
-    eps: float | None = None
+
+    @property
+    def penalty(self) -> StructurePenalty:
+        return self.settings.penalty
 
     @property
     def independent(self) -> bool:
-        return self.penalty.name == Independent.name and self.common == 0.0
+        """Whether the tasks share nothing."""
+        return self.penalty.name == Independent.name and self.settings.common == 0.0
 
     def params(self) -> dict[str, Any]:
-        """What a person reads: strings and numbers."""
-        rest = {"alpha": self.alpha, "epsilon": self.epsilon, "common": self.common, "gamma": self.gamma}
-        return {"penalty": self.penalty.name, **self.own, **rest}
+        """What is searched over, by the names that estimators give it; eps as a multiple of the automatic one."""
+        settings = self.settings
+        return {
+            "penalty": settings.penalty,
+            "alpha": settings.alpha,
+            "eps_factor": settings.eps_factor,
+            "common": settings.common,
+            "gamma": self.gamma,
+        }
 
-    def track(self) -> tuple[Any, ...]:
-        """All but alpha."""
-        return self.penalty.name, tuple(self.own.items()), self.epsilon, self.common, self.gamma
+    def all_but_alpha(self) -> tuple[Any, ...]:
+        """Candidates that are equal in this follow one another along alpha."""
+        settings = self.settings
+        return self.penalty.name, tuple(self.own.items()), settings.eps_factor, settings.common, self.gamma
 
-    def family(self) -> tuple[Any, ...]:
-        """All but the penalty's own parameters, where any positive definite structure is one to start from."""
+    def all_but_own(self) -> tuple[Any, ...]:
+        """Candidates that are equal in this differ in the penalty's own parameters at most.
+
+        Where the joint Newton solves, any positive definite structure is one to start from; else only one that was
+        found with the same parameters is sure to be in the domain.
+        """
+        settings = self.settings
         own = () if self.penalty.joint else tuple(self.own.items())
-        return self.penalty.name, own, self.alpha, self.epsilon, self.common, self.gamma
+        return self.penalty.name, own, settings.alpha, settings.eps_factor, settings.common, self.gamma
 
 
-def is_known(penalty: StructurePenalty) -> bool:
-    """Whether nothing about the structure is learned."""
-    return penalty.known
-
-
-def make_shapes(penalty: Any, mus: Any, n_tasks: int) -> list[tuple[StructurePenalty, dict[str, float]]]:
-    """Penalties with their own parameters set, and those parameters; independent tasks come first."""
+def make_penalties(penalty: Any, mus: Any, n_tasks: int) -> list[Variant]:
+    """Penalties with every value of their own parameters; independent tasks come first."""
     chosen = [check_penalty(one, n_tasks) for one in _as_list(penalty)]
     if not chosen:
         raise ValueError("penalty is an empty list; name at least one penalty.")
-    if mus is not None and not any(has_mu(one) for one in chosen):
+    if mus is not None and not any(one.path_parameter == "mu" for one in chosen):
         names = ", ".join(one.name for one in chosen)
         raise ValueError(f"mus={mus!r} was given, but {names} has no mu; leave mus out or use penalty='sparse'.")
-    shapes: list[tuple[StructurePenalty, dict[str, float]]] = [(Independent(), {})]
+    variants: list[Variant] = [(Independent(), {})]
     # One task has nothing to share: every penalty is independent tasks at another alpha.
     for one in chosen if n_tasks > 1 else ():
-        grid = {"mu": check_grid("mus", mus)} if mus is not None and has_mu(one) else _own_grid(one)
+        grid = one.grid() if mus is None or one.path_parameter != "mu" else {"mu": check_grid("mus", mus)}
         for values in product(*grid.values()):
             own = dict(zip(grid, values, strict=True))
-            shaped = clone(one).set_params(**own)
-            shaped.check(n_tasks)
+            variant = clone(one).set_params(**own)
+            variant.check(n_tasks)
             if one.name != Independent.name:
-                shapes.append((shaped, own))
-    return shapes
+                variants.append((variant, own))
+    return variants
 
 
 def make_candidates(
-    shapes: Iterable[tuple[StructurePenalty, dict[str, float]]],
+    variants: Iterable[Variant],
     *,
     alphas: Sequence[float],
-    epsilons: Sequence[float],
+    eps_factors: Sequence[float],
     commons: Sequence[float],
     gamma: float | None,
 ) -> list[Candidate]:
-    """The whole grid at one width, strong regularisation first; independent tasks without a common part are in it."""
+    """The whole grid at one gamma, strong regularization first; independent tasks without a common part are in it."""
     candidates = []
-    for alpha, (penalty, own) in product(sorted(alphas, reverse=True), shapes):
-        known = is_known(penalty)
+    for alpha, (penalty, own) in product(sorted(alphas, reverse=True), variants):
         parts = sorted({0.0, *commons}) if penalty.name == Independent.name else commons
-        for epsilon, common in product((1.0,) if known else epsilons, parts):
-            candidates.append(Candidate(penalty, alpha, epsilon, common, gamma, own))
+        for factor, common in product((1.0,) if penalty.known else eps_factors, parts):
+            settings = Settings(penalty, alpha, common, eps_factor=factor)
+            candidates.append(Candidate(settings, gamma, own))
     return candidates
+
+
+def candidate_estimator(model: Any, candidate: Candidate) -> Any:
+    """An estimator, not fitted, with the parameters of a candidate; eps apart, where it is a multiple."""
+    settings = candidate.settings
+    chosen = clone(model).set_params(
+        penalty=clone(settings.penalty), alpha=settings.alpha, common=settings.common, gamma=candidate.gamma
+    )
+    # A known structure needs no solver, and not every one can be asked for.
+    return chosen.set_params(solver="auto") if settings.penalty.known else chosen
 
 
 def check_grid(name: str, values: Any, default: Iterable[float] = (), *, zero: bool = True) -> list[float]:
@@ -110,8 +131,8 @@ def check_grid(name: str, values: Any, default: Iterable[float] = (), *, zero: b
     return list(dict.fromkeys(check_positive(f"an entry of {name}", value, zero=zero) for value in listed))
 
 
-def default_widths(kernel: Any, X: Array) -> list[float | None]:
-    """Widths around the median heuristic where the kernel has one, else the kernel's own default."""
+def default_gammas(kernel: Any, X: Array) -> list[float | None]:
+    """Inverse widths around the median heuristic where the kernel has one, else the kernel's own default."""
     if not isinstance(kernel, str) or kernel not in KERNELS_WITH_WIDTH:
         return [None]
     rows = X[:: -(-X.shape[0] // ROWS_FOR_MEDIAN)]
@@ -119,16 +140,7 @@ def default_widths(kernel: Any, X: Array) -> list[float | None]:
     distances = metric(rows)[np.triu_indices(rows.shape[0], 1)]
     distances = distances**2 if kernel == "rbf" else distances
     distances = distances[distances > 0.0]
-    return [width / float(np.median(distances)) for width in WIDTHS] if len(distances) else [None]
-
-
-def _own_grid(penalty: StructurePenalty) -> dict[str, list[float]]:
-    return penalty.grid()
-
-
-def has_mu(penalty: StructurePenalty) -> bool:
-    """Whether the penalty has a threshold on correlations."""
-    return "mu" in penalty.get_params()
+    return [factor / float(np.median(distances)) for factor in GAMMAS] if len(distances) else [None]
 
 
 def _as_list(penalty: Any) -> list[Any]:

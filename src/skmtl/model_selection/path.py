@@ -1,17 +1,22 @@
 """The graph of the tasks along mu, with the score of each."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 
 from skmtl._linalg import Array
-from skmtl.model_selection.choice import standard_error
-from skmtl.model_selection.door import candidate_of, prepare, settle, vary_mu
-from skmtl.model_selection.grid import check_grid
-from skmtl.model_selection.search import Rows
+from skmtl.estimators.base import MultiTaskEstimator, make_effort, make_settings
+from skmtl.estimators.clean import clean
+from skmtl.losses import check_loss
+from skmtl.model_selection.cv import MultiTaskSearch
+from skmtl.model_selection.grid import Candidate, check_grid
+from skmtl.model_selection.search import TrainingSource, make_run
+from skmtl.model_selection.selection import standard_error
 
 DEFAULT_MUS = np.linspace(0.3, 1.0, 15)
 
@@ -98,23 +103,51 @@ def structure_path(
     StructurePath
     """
     estimator = settle(estimator, X, Y, sample_weight=sample_weight, tasks=tasks)
-    prepared = prepare(estimator, X, Y, sample_weight=sample_weight, tasks=tasks, cv=cv, scoring=scoring, n_jobs=n_jobs)
-    n_tasks = prepared.entries.n_tasks
-    candidates = vary_mu(candidate_of(estimator, n_tasks), sorted(check_grid("mus", mus, DEFAULT_MUS)), n_tasks)
-    search = prepared.search
-    rows = Rows.from_model(search._model(gamma=estimator.gamma), prepared.X)
-    training = rows.whole(search._model(), prepared.entries, prepared.loss, scale=prepared.scale)
-    learned = training.follow(candidates)
+    loss = check_loss(estimator.loss, purpose=estimator.purpose)
+    data = clean(estimator, X, Y, sample_weight, tasks)
+    candidates = along_path(estimator, sorted(check_grid("mus", mus, DEFAULT_MUS)), data.n_tasks)
+    source = TrainingSource(estimator, data, loss, estimator.gamma)
+    solutions = source.whole().follow([one.settings for one in candidates], make_effort(estimator))
     scores = errors = np.full(len(candidates), np.nan)
     if cv is not None:
-        run = search._make_search(prepared.X, prepared.entries, prepared.loss, prepared.scale)
-        outcome = run(candidates, rows)
+        run = make_run(estimator, data, loss, cv=cv, scoring=scoring, n_jobs=n_jobs)
+        outcome = run(source, candidates)
         scores, errors = outcome.means, standard_error(outcome.scores)
     return StructurePath(
-        np.array([candidate.own["mu"] for candidate in candidates]),
-        np.array([one.structure for one in learned]),
+        np.array([next(iter(one.own.values())) for one in candidates]),
+        np.array([one.structure for one in solutions]),
         scores,
         errors,
-        np.array([one.gap for one in learned]),
-        search.task_names_,
+        np.array([one.gap for one in solutions]),
+        data.task_names,
     )
+
+
+def settle(estimator: Any, X: Any, y: Any, *, sample_weight: Any, tasks: Any) -> Any:
+    """An estimator without search, not fitted: itself, or what a search chooses on all rows."""
+    if isinstance(estimator, MultiTaskSearch):
+        fitted = clone(estimator).fit(X, y, sample_weight=sample_weight, tasks=tasks)
+        return clone(fitted.best_estimator_)
+    if isinstance(estimator, MultiTaskEstimator):
+        return clone(estimator)
+    raise TypeError(
+        f"estimator={estimator!r} is not known here; pass a MultiTaskRegressor, a MultiTaskClassifier, or one of "
+        "the two with CV at the end."
+    )
+
+
+def along_path(estimator: Any, values: Iterable[float], n_tasks: int) -> list[Candidate]:
+    """The parameters of an estimator at other values of its penalty's path parameter."""
+    settings = make_settings(estimator, n_tasks)
+    name = settings.penalty.path_parameter
+    if name is None:
+        raise ValueError(
+            f"penalty={settings.penalty.name!r} has no mu to follow; use an estimator with penalty='sparse'."
+        )
+    variants = [clone(settings.penalty).set_params(**{name: float(value)}) for value in values]
+    for variant in variants:
+        variant.check(n_tasks)
+    return [
+        Candidate(replace(settings, penalty=variant), estimator.gamma, {name: variant.get_params()[name]})
+        for variant in variants
+    ]

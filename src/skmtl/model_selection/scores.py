@@ -1,4 +1,4 @@
-"""Scores of predictions that cover known labels only, task by task and averaged over tasks."""
+"""Scores of predictions that cover known labels only, task by task and over all tasks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,77 +9,106 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.metrics import average_precision_score
 
-from skmtl._linalg import Array
+from skmtl._linalg import Array, mean_known
 from skmtl._validation import check_rows, check_targets, check_task_names, check_weight
-from skmtl.model_selection.entries import Entries
+from skmtl.targets import ErrorSums, Labels, TableLabels, TaskData
+
+# Of labels, predictions laid out like them, and a variance per task or None for that of the labels themselves.
+PerTask = Callable[[Labels, Array, Array | None], Array]
+# The same for all tasks at once; the last says whether every row has one class.
+Overall = Callable[[Labels, Array, bool], float]
 
 
 @dataclass(frozen=True)
 class Score:
-    """A score per task.
+    """A score of every task, and of all together.
 
     Attributes
     ----------
     per_task : callable
-        Takes entries, predictions laid out like them, and a variance per task; returns a value per task, NaN where
-        it is not defined.
+        A value per task, NaN where it is not defined.
+    overall : callable, optional
+        One value for all tasks; by default the mean over tasks.
     sign : float
         +1 where more is better, -1 where less is.
     for_classes : bool
         Whether labels are -1 and +1, and predictions their scores.
     """
 
-    per_task: Callable[[Entries, Array, Array], Array]
+    per_task: PerTask
+    overall: Overall | None = None
     sign: float = 1.0
     for_classes: bool = False
 
-    def __call__(self, entries: Entries, F: Array, variance: Array | None = None) -> Array:
-        """The score of each task; the variance is that of the entries unless given."""
-        return self.per_task(entries, F, entries.variances() if variance is None else variance)
+    def signed(self, labels: Labels, F: Array, variance: Array | None = None) -> Array:
+        """The score of each task, more is better."""
+        return self.sign * self.per_task(labels, F, variance)
+
+    def signed_total(self, labels: Labels, F: Array, variance: Array | None, *, one_class: bool) -> float:
+        """The score of all tasks, more is better."""
+        if self.overall is not None:
+            return self.sign * self.overall(labels, F, one_class)
+        return mean_known(self.signed(labels, F, variance))
 
 
-def _nmse(entries: Entries, F: Array, variance: Array) -> Array:
-    error = entries.means((entries.y - F) ** 2)
-    # Of a constant nothing can be explained: 0 where it is predicted exactly, else 1.
-    constant = np.where(error > 0.0, 1.0, 0.0) + 0.0 * error
-    return np.divide(error, variance, out=constant, where=variance > 0.0)
+def _nmse(labels: Labels, F: Array, variance: Array | None) -> Array:
+    return ErrorSums.from_labels(labels, F).nmse(variance)
 
 
-def _rrmse(entries: Entries, F: Array, variance: Array) -> Array:
-    return np.sqrt(_nmse(entries, F, variance))
+def _rrmse(labels: Labels, F: Array, variance: Array | None) -> Array:
+    return np.sqrt(_nmse(labels, F, variance))
 
 
-def _r2(entries: Entries, F: Array, variance: Array) -> Array:
-    return 1.0 - _nmse(entries, F, variance)
+def _pooled_r2(labels: Labels, F: Array, variance: Array | None) -> Array:
+    return 1.0 - _nmse(labels, F, variance)
 
 
-def _accuracy(entries: Entries, F: Array, variance: Array) -> Array:
-    return entries.means(((F > 0.0) == (entries.y > 0.0)).astype(float))
+def _r2(labels: Labels, F: Array, variance: Array | None) -> Array:
+    return ErrorSums.from_labels(labels, F).r2()
 
 
-def _average_precision(entries: Entries, F: Array, variance: Array) -> Array:
-    values = np.full(entries.n_tasks, np.nan)
-    for t in range(entries.n_tasks):
-        positive = entries.of_task(entries.y, t) > 0.0
+def _r2_as_scored(labels: Labels, F: Array, one_class: bool) -> float:
+    """As ``score`` of a regressor has it: in long format over all rows at once."""
+    if labels.long:
+        labels, F = TableLabels(labels.y[:, None], labels.weight[:, None]), F[:, None]
+    return mean_known(ErrorSums.from_labels(labels, F).r2())
+
+
+def _accuracy(labels: Labels, F: Array, variance: Array | None) -> Array:
+    return labels.means(((F > 0.0) == (labels.y > 0.0)).astype(float))
+
+
+def _accuracy_as_scored(labels: Labels, F: Array, one_class: bool) -> float:
+    """As ``score`` of a classifier has it: rows whose class, or whose known labels, are all right."""
+    if one_class:
+        right, weight = F.argmax(axis=1) == labels.y.argmax(axis=1), labels.weight[:, 0]
+    elif labels.long:
+        right, weight = (F > 0.0) == (labels.y > 0.0), labels.weight
+    else:
+        known = labels.weight > 0.0
+        right, weight = np.all(((F > 0.0) == (labels.y > 0.0)) | ~known, axis=1), labels.weight.max(axis=1)
+    return float(np.average(right, weights=weight)) if weight.sum() > 0.0 else float("nan")
+
+
+def _average_precision(labels: Labels, F: Array, variance: Array | None) -> Array:
+    values = np.full(labels.n_tasks, np.nan)
+    for t in range(labels.n_tasks):
+        positive = labels.of_task(labels.y, t) > 0.0
         if positive.any() and not positive.all():
-            weight = entries.of_task(entries.weight, t)
-            values[t] = average_precision_score(positive, entries.of_task(F, t), sample_weight=weight)
+            weight = labels.of_task(labels.weight, t)
+            values[t] = average_precision_score(positive, labels.of_task(F, t), sample_weight=weight)
     return values
 
 
 SCORES: dict[str, Score] = {
-    "r2": Score(_r2),
+    "pooled_r2": Score(_pooled_r2),
+    "r2": Score(_r2, _r2_as_scored),
     "nmse": Score(_nmse, sign=-1.0),
     "arrmse": Score(_rrmse, sign=-1.0),
-    "accuracy": Score(_accuracy, for_classes=True),
+    "task_accuracy": Score(_accuracy, for_classes=True),
+    "accuracy": Score(_accuracy, _accuracy_as_scored, for_classes=True),
     "average_precision": Score(_average_precision, for_classes=True),
 }
-
-
-def mean_score(values: Array) -> float:
-    """The mean over tasks for which a score is defined; NaN where there is none."""
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")
 
 
 def target_scores(
@@ -88,9 +117,10 @@ def target_scores(
     r"""The score of each task over its known labels, and their mean.
 
     With the errors :math:`r = y - f` and the variance of the labels themselves, ``"nmse"`` is
-    :math:`\overline{r^2} / \operatorname{var}(y)`, ``"arrmse"`` its root, and ``"r2"`` one minus it. A task whose
-    known labels are all equal has nmse 0 when predicted exactly, else 1. ``"accuracy"`` and ``"average_precision"``
-    take labels 0 and 1 (or -1 and +1) and scores whose sign decides; precision is not defined for one class.
+    :math:`\overline{r^2} / \operatorname{var}(y)`, ``"arrmse"`` its root, and ``"pooled_r2"`` one minus it. ``"r2"`` is
+    the same, but not defined for a task with one label. A task whose known labels are all equal has nmse 0 when
+    predicted exactly, else 1. ``"accuracy"``, which is ``"task_accuracy"`` here, and ``"average_precision"`` take
+    labels 0 and 1 (or -1 and +1) and scores whose sign decides; precision is not defined for one class.
 
     Parameters
     ----------
@@ -98,13 +128,19 @@ def target_scores(
         Labels, NaN where one is not known.
     F : array-like of the shape of Y
         Predictions; for classes the decision function.
-    scoring : {"r2", "nmse", "arrmse", "accuracy", "average_precision"}, default="r2"
+    scoring : str, default="r2"
+        One of ``SCORES``.
     sample_weight : array-like of shape (n,) or (n, n_tasks), optional
+        Weights of the rows, or of the labels.
 
     Returns
     -------
     Series
         A value per task, NaN where it is not defined, and under ``"mean"`` the mean of the others.
+
+    See Also
+    --------
+    compare_methods : Scores of several methods, with intervals.
 
     Examples
     --------
@@ -117,12 +153,15 @@ def target_scores(
     table, _ = check_targets(Y, len(prediction))
     if prediction.size != table.size:
         raise ValueError(f"Y has shape {table.shape} but F has {prediction.shape}; they must match.")
-    entries = make_entries(table, sample_weight)
+    weight = check_weight(sample_weight, table, table.shape[1])
+    check_rows(weight, len(table), "sample_weight")
     if score.for_classes:
         _check_signs(table)
-    values = score(entries, np.where(entries.weight > 0.0, prediction.reshape(table.shape), 0.0))
+    labels = TableLabels(table, np.where(np.isnan(table), 0.0, weight if weight.ndim == 2 else weight[:, None]))
+    known = np.where(labels.weight > 0.0, prediction.reshape(table.shape), 0.0)
+    values = score.per_task(labels, known, None)
     names = check_task_names(Y, table.shape[1]).tolist()
-    return pd.Series([*values, mean_score(values)], index=[*names, "mean"], name=scoring)
+    return pd.Series([*values, mean_known(values)], index=[*names, "mean"], name=scoring)
 
 
 def check_score(scoring: Any) -> Score:
@@ -132,12 +171,27 @@ def check_score(scoring: Any) -> Score:
     return SCORES[scoring]
 
 
-def make_entries(Y: Array, sample_weight: Any) -> Entries:
-    """Entries of a table with NaN at its gaps."""
-    weight = check_weight(sample_weight, Y, Y.shape[1])
-    weight = np.where(np.isnan(Y), 0.0, weight if weight.ndim == 2 else weight[:, None])
-    check_rows(weight, len(Y), "sample_weight")
-    return Entries(np.where(weight > 0.0, Y, 0.0), weight, None, Y.shape[1])
+def score_name(scoring: Any, data: TaskData) -> str:
+    """The name of a score; None is the one that suits the data."""
+    if scoring is not None:
+        return scoring if isinstance(scoring, str) else "score"
+    if data.coding.classes is None:
+        return "pooled_r2"
+    return "accuracy" if data.coding.one_vs_all or data.n_tasks == 1 else "task_accuracy"
+
+
+def own_score(score: Score, data: TaskData) -> Callable[[Labels, Array], float]:
+    """One of our scores over all tasks; each task is measured by its variance over all rows."""
+    if score.for_classes and data.coding.classes is None:
+        name = next(name for name, one in SCORES.items() if one is score)
+        possible = ", ".join(name for name, one in SCORES.items() if not one.for_classes)
+        raise ValueError(f"scoring={name!r} is for classes; choose one of {possible}.")
+    variance, one_class = data.labels.stats().spread ** 2, data.coding.one_vs_all
+
+    def evaluate(test: Labels, F: Array) -> float:
+        return score.signed_total(test, F, variance, one_class=one_class)
+
+    return evaluate
 
 
 def _check_signs(Y: Array) -> None:

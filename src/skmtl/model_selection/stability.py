@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from skmtl._linalg import Array
 from skmtl._validation import check_count, check_positive
-from skmtl.model_selection.door import Prepared, candidate_of, prepare, settle, vary_mu
-from skmtl.model_selection.entries import Entries
-from skmtl.model_selection.folds import every_task
-from skmtl.model_selection.grid import Candidate
-from skmtl.model_selection.search import Rows
-from skmtl.model_selection.training import Training
+from skmtl.estimators.base import make_effort, make_settings
+from skmtl.estimators.clean import clean
+from skmtl.losses import check_loss
+from skmtl.model_selection.path import along_path, settle
+from skmtl.model_selection.search import TrainingSource
+from skmtl.solvers.training import Settings
+from skmtl.targets import Labels
 
 INTERVAL = (0.05, 0.95)
 # An edge in more than this share of the halves counts as stable.
@@ -77,18 +78,20 @@ def edge_stability(
     """
     total = check_count("n_resamples", n_resamples)
     estimator = settle(estimator, X, Y, sample_weight=sample_weight, tasks=tasks)
-    prepared = prepare(estimator, X, Y, sample_weight=sample_weight, tasks=tasks)
-    if len(prepared.entries) < 4:
-        raise ValueError(f"there are {len(prepared.entries)} rows with labels; halves of them need at least 4.")
-    candidates = [candidate_of(estimator, prepared.entries.n_tasks)]
+    loss = check_loss(estimator.loss, purpose=estimator.purpose)
+    data = clean(estimator, X, Y, sample_weight, tasks)
+    n_rows, n_tasks = data.labels.n_rows, data.n_tasks
+    if n_rows < 4:
+        raise ValueError(f"there are {n_rows} rows with labels; halves of them need at least 4.")
+    path = [make_settings(estimator, n_tasks)]
     if max_false is not None:
-        candidates = vary_mu(candidates[0], MUS, prepared.entries.n_tasks)
+        path = [one.settings for one in along_path(estimator, MUS, n_tasks)]
         check_positive("max_false", max_false)
-    rows = Rows.from_model(prepared.search._model(gamma=estimator.gamma), prepared.X)
-    halves = _halves(prepared.entries, total, np.random.default_rng(random_state))
+    source = TrainingSource(estimator, data, loss, estimator.gamma)
+    halves = _halves(data.labels, total, np.random.default_rng(random_state))
     # All others start from what the first one found.
-    first = _learn_half(prepared, rows, candidates, next(halves))
-    jobs = (delayed(_learn_half)(prepared, rows, candidates, half, first[0]) for half in halves)
+    first = _learn_half(source, path, next(halves))
+    jobs = (delayed(_learn_half)(source, path, half, first[0]) for half in halves)
     found: list[list[Array]] = []
     for structures in chain([first], Parallel(n_jobs=n_jobs, return_as="generator")(jobs)):
         found.append(structures)
@@ -96,42 +99,37 @@ def edge_stability(
             callback({"done": len(found), "total": total})
     chosen = _allow_false(np.array(found), max_false)
     structures = np.array(found)[:, chosen]
-    if prepared.entries.n_tasks > 2 and np.all(structures != 0.0):
+    if n_tasks > 2 and np.all(structures != 0.0):
         warnings.warn(
             "every pair of tasks is related on every half of the rows, so frequencies say nothing: this structure is "
             "dense; use the sparse penalty with a smaller mu.",
             UserWarning,
             stacklevel=2,
         )
-    table = _summarize(structures, prepared.search.task_names_)
+    table = _summarize(structures, data.task_names)
     if max_false is not None:
         table.attrs["mu"] = float(MUS[chosen])
     return table
 
 
-def _halves(entries: Entries, count: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
+def _halves(labels: Labels, count: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
     """Random halves of the rows and their complements, of every task in long format."""
-    strata = np.zeros(len(entries), dtype=np.intp) if entries.tasks is None else entries.tasks
+    n_rows = labels.n_rows
+    strata = labels.in_rows(labels.spread(np.arange(labels.n_tasks))) if labels.long else np.zeros(n_rows)
     for k in range(count):
         if k % 2 == 0:
-            shuffled = rng.permutation(len(entries))
+            shuffled = rng.permutation(n_rows)
             order = shuffled[np.argsort(strata[shuffled], kind="stable")]
         # Every other row of the shuffled strata.
         yield np.sort(order[k % 2 :: 2])
 
 
 def _learn_half(
-    prepared: Prepared,
-    rows: Rows,
-    candidates: Sequence[Candidate],
-    half: NDArray[np.intp],
-    start: Array | None = None,
+    source: TrainingSource, path: Sequence[Settings], half: NDArray[np.intp], start: Array | None = None
 ) -> list[Array]:
-    """The structures that candidates learn from a half of the rows."""
-    train, entries = every_task(prepared.entries, half)
-    model = prepared.search._model()
-    training = Training(model, *rows.train(train), entries, prepared.loss, scale=prepared.scale)
-    return [solution.structure for solution in training.follow(candidates, start)]
+    """The structures along a path that are learned from a half of the rows."""
+    solutions = source.training(half).follow(path, make_effort(source.model), start)
+    return [solution.structure for solution in solutions]
 
 
 def _allow_false(structures: Array, max_false: float | None) -> int:

@@ -95,7 +95,7 @@ def describe_proof(summary: dict[str, Any]) -> Sentence:
 
 def describe_parameters(chosen: Any, estimator: Any) -> list[dict[str, Any]]:
     """The hyper-parameters of an estimator without search, each with its meaning; ``estimator`` is the fitted one."""
-    penalty = estimator._penalty
+    penalty = estimator.penalty_
     params = chosen.get_params(deep=False)
     given = {**params, "penalty": penalty.name, "eps": estimator.eps_}
     own = [_parameter(name, value, _own_meaning(name, value)) for name, value in penalty.get_params().items()]

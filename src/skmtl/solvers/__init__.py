@@ -6,13 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from skmtl._linalg import SMALL_DECOMPOSITION, Array, single_threaded
-from skmtl.features import FeatureMap
+from skmtl._linalg import Array, single_threaded
 from skmtl.losses import Loss
 from skmtl.objective import Fit, Problem, Proof, Supervised
 from skmtl.solvers.alternation import alternate
-from skmtl.solvers.blocks import BlockDesign
-from skmtl.solvers.design import Basis, make_design
 from skmtl.solvers.dual_ridge import DualRidge
 from skmtl.solvers.joint import approximate_jointly
 from skmtl.solvers.newton_cg import NewtonStep
@@ -40,11 +37,19 @@ def solve(
     tol: float = 1e-6,
     max_iter: int = 200,
     callback: Callable[[dict[str, float]], None] | None = None,
+    certify: bool = True,
 ) -> Solution:
     """Minimise the objective over the predictor and the structure.
 
     ``solver="auto"`` is the joint Newton where both the penalty and the loss allow it, else accelerated alternation.
     """
+    if not certify:
+        if problem.penalty.known:
+            A = problem.penalty.structure(problem.n_tasks)
+            fit = problem.fit(A, tol=0.1 * tol)
+        else:
+            A, fit = approximate(problem, solver=solver, start=start, accuracy=tol, max_iter=max_iter)
+        return Solution(fit.coefficients(), fit.intercept, A, A, np.nan, -np.inf, np.inf, False, "", 0, {})
     run = SOLVERS[_choose_solver(problem, solver)]
     progress = Progress(callback)
     with single_threaded(problem.n_tasks):
@@ -95,14 +100,6 @@ def auto_eps(supervised: Supervised) -> float:
         identity = np.eye(supervised.n_tasks)
         energy = np.diag(supervised.solve(identity, tol=AUTO_EPS_TOL).energy(identity))
     return AUTO_EPS * (float(np.mean(energy)) or 1.0)
-
-
-def decompose(feature_map: FeatureMap, X: Any, labels: Any, *, intercept: bool) -> Basis:
-    """The training rows in a good basis: from memory, or from sums over their blocks."""
-    if labels.in_blocks:
-        return BlockDesign(feature_map, labels, intercept=intercept)
-    with single_threaded(X.shape[0], SMALL_DECOMPOSITION):
-        return make_design(feature_map, X, labels.row_weight(), intercept=intercept)
 
 
 def make_supervised(design: Any, labels: Any, loss: Loss, alpha: float, *, intercept: bool) -> Supervised:

@@ -38,12 +38,14 @@ class Design(Basis, Protocol):
         """Phi, the centred rows in the basis, without their weights, of shape (n, r)."""
 
 
-def make_design(feature_map: FeatureMap, X: Any, weight: Array, *, intercept: bool) -> Design:
-    """The design of rows X with positive or zero weights of shape (n,)."""
-    Z = feature_map.transform(X)
+def make_design(feature_map: FeatureMap, Z: Any, weight: Array, *, intercept: bool, overwrite: bool) -> Design:
+    """The design of rows with weights of shape (n,), from the basis functions Z at them, of shape (n, D).
+
+    With ``overwrite`` the kernel matrix Z is nobody else's, and is used up.
+    """
     if feature_map.on_rows:
-        if not feature_map.fresh:
-            _check_square_and_symmetric(Z)
+        if not overwrite:
+            check_square_and_symmetric(Z)
             Z = Z.copy()
         return KernelDesign(Z, weight, intercept=intercept)
     if sparse.issparse(Z):
@@ -167,7 +169,7 @@ def _inverse(root: Array) -> Array:
     return np.divide(1.0, root, out=np.zeros_like(root), where=root > 0.0)
 
 
-def _check_square_and_symmetric(K: Array) -> None:
+def check_square_and_symmetric(K: Array) -> None:
     """For a kernel matrix that the user computed."""
     if K.shape[0] != K.shape[1]:
         raise ValueError(f"the kernel matrix of the training rows has shape {K.shape}; it must be square.")

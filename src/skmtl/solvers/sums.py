@@ -11,7 +11,7 @@ import numpy as np
 
 from skmtl._linalg import Array
 from skmtl.features import FeatureMap
-from skmtl.targets import LabelReader, Table
+from skmtl.targets import LabelReader, TableLabels
 
 # Numbers in double precision that the matrices of all tasks may be together: 512 MB.
 LARGEST_GRAMS = 2**26
@@ -115,7 +115,7 @@ class Gather:
             pooled = self._sums(Phi, labels.y, row_weight, gram=not self.grams, own=self.feature_map.fresh)
         return Gathered(pooled, by_task, functions)
 
-    def _task(self, Phi: Array, labels: Table, t: int) -> Sums:
+    def _task(self, Phi: Array, labels: TableLabels, t: int) -> Sums:
         """Sums of the rows that have a label of task t."""
         rows = np.flatnonzero(labels.weight[:, t])
         return self._sums(Phi[rows], labels.y[rows, t : t + 1], labels.weight[rows, t], gram=self.grams, own=True)

@@ -1,19 +1,29 @@
-"""Labels: a table with gaps, one label per row, or blocks of a large table; and their scaling."""
+"""Labels: a table with gaps, one label per row, or blocks of a large table; how they came, and their scaling."""
 
 from skmtl.targets.base import Labels
-from skmtl.targets.blocks import BlockLabels, LabelReader, numbers
-from skmtl.targets.layout import Grouped, Table, make_labels
-from skmtl.targets.scaling import Standardized, balance, standardize
+from skmtl.targets.blocks import BlockLabels, LabelReader, as_numbers
+from skmtl.targets.coding import ClassCoding, Coding, NumberCoding
+from skmtl.targets.data import TaskData
+from skmtl.targets.errors import ErrorSums
+from skmtl.targets.layout import LongLabels, TableLabels, TaskOrder, make_labels
+from skmtl.targets.scaling import Scaling, TaskStats, balance, standardize
 
 __all__ = [
     "BlockLabels",
-    "Grouped",
+    "ClassCoding",
+    "Coding",
+    "ErrorSums",
     "LabelReader",
     "Labels",
-    "Standardized",
-    "Table",
+    "LongLabels",
+    "NumberCoding",
+    "Scaling",
+    "TableLabels",
+    "TaskData",
+    "TaskOrder",
+    "TaskStats",
+    "as_numbers",
     "balance",
     "make_labels",
-    "numbers",
     "standardize",
 ]

@@ -10,8 +10,6 @@ from skmtl._linalg import Array
 if TYPE_CHECKING:
     from skmtl.targets.scaling import Scaling, TaskStats
 
-TINY = float(np.finfo(float).tiny)
-
 
 class Labels(Protocol):
     """Labels y with weights, zero where a label is missing. Arrays of entries have the layout of ``y``.
@@ -23,6 +21,8 @@ class Labels(Protocol):
     weight: Array
     n_tasks: int
     in_blocks: bool
+    # Long format: every row has a label of one task.
+    long: bool
 
     def stats(self) -> "TaskStats":
         """Statistics of each task's labels."""
@@ -36,6 +36,13 @@ class Labels(Protocol):
     def with_labels(self, y: Array, weight: Array) -> Self:
         """Other labels and weights in the same layout."""
 
+    def take(self, rows: NDArray[np.intp]) -> "Labels":
+        """The labels of some of the rows, in that order; a task may be left without any."""
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+
     def complete(self) -> bool:
         """Whether every row has a label for every task, with one weight."""
 
@@ -43,7 +50,10 @@ class Labels(Protocol):
         """The share of each row in the total weight, which is n, of shape (n_rows,)."""
 
     def arrange(self, rows: Array) -> Array:
-        """Rows, of shape (n_rows, r), in the order that ``scores`` and ``adjoint`` expect."""
+        """Rows, of shape (n_rows, ...), in the order of the entries, which ``scores`` and ``adjoint`` expect."""
+
+    def in_rows(self, U: Array) -> Array:
+        """Entries in the order of the rows; undoes ``arrange``."""
 
     def scores(self, Phi: Array, W: Array) -> Array:
         """Phi W at the entries."""
@@ -60,13 +70,14 @@ class Labels(Protocol):
     def sums(self, U: Array) -> Array:
         """The sum of the entries of each task, of shape (T,)."""
 
+    def means(self, U: Array) -> Array:
+        """The weighted mean of the entries of each task, of shape (T,); NaN for a task without a label."""
+
+    def of_task(self, U: Array, t: int) -> Array:
+        """The entries of one task that have a label."""
+
     def maxima(self, U: Array) -> Array:
         """The largest entry of each task among those with a label, of shape (T,)."""
 
     def spread(self, v: NDArray[Any]) -> NDArray[Any]:
         """A value per task, of shape (T,), as something to combine with entries."""
-
-
-def positive(total: Any) -> Any:
-    """A total of weights by which one may divide."""
-    return np.maximum(total, TINY)

@@ -2,21 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skmtl._linalg import Array
 from skmtl._rows import Rows
-from skmtl.targets.layout import Table
+from skmtl.targets.layout import TableLabels
 from skmtl.targets.scaling import Scaling, TaskStats
 
 Encode = Callable[[NDArray[Any]], Array]
 
 
-def numbers(y: NDArray[Any]) -> Array:
+def as_numbers(y: NDArray[Any]) -> Array:
     """Targets as they are, of shape (b, n_tasks)."""
     return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
 
@@ -40,7 +39,9 @@ class LabelReader:
     scaling: Scaling | None = None
     factor: Array | None = None
 
-    def __call__(self, y: NDArray[Any], weight: Array | None = None, tasks: NDArray[np.intp] | None = None) -> Table:
+    def __call__(
+        self, y: NDArray[Any], weight: Array | None = None, tasks: NDArray[np.intp] | None = None
+    ) -> TableLabels:
         values = self.encode(y)
         given = np.ones(len(values)) if weight is None else np.asarray(weight, dtype=np.float64)
         if tasks is not None:
@@ -52,20 +53,25 @@ class LabelReader:
         if given.size and not given.min() >= 0.0:
             raise ValueError(f"sample_weight has a negative or missing entry, {given.min():.3g}; weights must be >= 0.")
         given = np.where(np.isnan(values), 0.0, given if given.ndim == 2 else given[:, None])
-        labels = Table(values, given if self.factor is None else given * self.factor)
+        labels = TableLabels(values, given if self.factor is None else given * self.factor)
         return labels if self.scaling is None else labels.scaled(self.scaling)
 
 
-class _Seen(NamedTuple):
-    """Statistics of the tasks, whether every row has every label with one weight, and rows without any."""
+@dataclass(frozen=True)
+class BlockSummary:
+    """What is known of labels once their blocks were read.
 
-    tasks: TaskStats
+    ``complete`` says whether every row has every label with one weight, ``unlabelled`` counts rows without any.
+    """
+
+    stats: TaskStats
     complete: bool
     unlabelled: int
 
-    def merge(self, other: "_Seen") -> "_Seen":
-        return _Seen(
-            self.tasks.merge(other.tasks), self.complete and other.complete, self.unlabelled + other.unlabelled
+    def merge(self, other: "BlockSummary") -> "BlockSummary":
+        """The summary of both sets of rows."""
+        return BlockSummary(
+            self.stats.merge(other.stats), self.complete and other.complete, self.unlabelled + other.unlabelled
         )
 
 
@@ -78,55 +84,50 @@ class BlockLabels:
     rows : Rows
         With the columns that the reader reads.
     reader : LabelReader
+    summary : BlockSummary
     """
 
     rows: Rows
     reader: LabelReader
+    summary: BlockSummary
 
     in_blocks = True
+    long = False
+
+    @classmethod
+    def from_rows(cls, rows: Rows, reader: LabelReader) -> "BlockLabels":
+        """Labels whose blocks are read once, to know what they hold."""
+        summarize = _SummarizeBlock(reader)
+        return cls(rows, reader, rows.columns_only().reduce(summarize, BlockSummary.merge, width=8 * reader.n_tasks))
 
     @property
     def n_tasks(self) -> int:
         return self.reader.n_tasks
 
-    @cached_property
-    def _seen(self) -> _Seen:
-        leaf = _Look(self.reader)
-        return self.rows.columns_only().reduce(leaf, _Seen.merge, width=8 * self.n_tasks)
-
     def stats(self) -> TaskStats:
-        return self._seen.tasks
+        return self.summary.stats
 
     def complete(self) -> bool:
-        return self._seen.complete
-
-    @property
-    def unlabelled(self) -> int:
-        """The number of rows without a label."""
-        return self._seen.unlabelled
+        return self.summary.complete
 
     def scaled(self, scaling: Scaling) -> "BlockLabels":
-        return self._with(replace(self.reader, scaling=scaling), self._seen)
+        # The summary keeps the units of the labels as they came: nobody asks for it again after scaling.
+        return replace(self, reader=replace(self.reader, scaling=scaling))
 
     def reweighted(self, factor: Array) -> "BlockLabels":
-        tasks = replace(self.stats(), total=self.stats().total * factor)
+        stats = replace(self.stats(), total=self.stats().total * factor)
         complete = self.complete() and bool(np.all(factor == factor[0]))
-        return self._with(replace(self.reader, factor=factor), self._seen._replace(tasks=tasks, complete=complete))
-
-    def _with(self, reader: LabelReader, seen: _Seen) -> "BlockLabels":
-        """Other labels of the same rows, of which all is known that has to be looked for."""
-        labels = replace(self, reader=reader)
-        labels.__dict__["_seen"] = seen
-        return labels
+        summary = replace(self.summary, stats=stats, complete=complete)
+        return replace(self, reader=replace(self.reader, factor=factor), summary=summary)
 
 
 @dataclass(frozen=True)
-class _Look:
-    """Statistics of a block."""
+class _SummarizeBlock:
+    """The summary of one block."""
 
     reader: LabelReader
 
-    def __call__(self, start: int, X: Any, **columns: Any) -> _Seen:
+    def __call__(self, start: int, X: Any, **columns: Any) -> BlockSummary:
         labels = self.reader(**columns)
         unlabelled = int(np.count_nonzero(~(labels.weight > 0.0).any(axis=1)))
-        return _Seen(labels.stats(), labels.complete(), unlabelled)
+        return BlockSummary(labels.stats(), labels.complete(), unlabelled)

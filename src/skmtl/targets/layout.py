@@ -5,15 +5,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skmtl._linalg import Array
-from skmtl.targets.base import Labels, positive
+from skmtl._linalg import TINY, Array
+from skmtl.targets.base import Labels
 from skmtl.targets.scaling import Scaling, TaskStats
+
+Index = NDArray[np.intp]
 
 
 class _InMemory:
     """What labels in memory do alike, whatever their layout."""
 
     in_blocks = False
+    long = False
 
     def stats(self: Any) -> TaskStats:
         return TaskStats.from_labels(self)
@@ -24,8 +27,12 @@ class _InMemory:
     def reweighted(self: Any, factor: Array) -> Any:
         return self.with_labels(self.y, self.weight * self.spread(factor))
 
+    def means(self: Any, U: Array) -> Array:
+        total = self.sums(self.weight)
+        return np.divide(self.sums(self.weight * U), total, out=np.full(self.n_tasks, np.nan), where=total > 0.0)
 
-class Table(_InMemory):
+
+class TableLabels(_InMemory):
     """One row of labels per row of X, of shape (n_rows, n_tasks)."""
 
     def __init__(self, y: Array, weight: Array) -> None:
@@ -34,6 +41,13 @@ class Table(_InMemory):
 
     def with_labels(self, y: Array, weight: Array) -> Self:
         return type(self)(y, weight)
+
+    def take(self, rows: Index) -> Self:
+        return type(self)(self.y[rows], self.weight[rows])
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.y)
 
     def complete(self) -> bool:
         return bool(np.all(self.weight == self.weight[:, :1]))
@@ -44,6 +58,9 @@ class Table(_InMemory):
     def arrange(self, rows: Array) -> Array:
         return rows
 
+    def in_rows(self, U: Array) -> Array:
+        return U
+
     def scores(self, Phi: Array, W: Array) -> Array:
         return Phi @ W
 
@@ -53,7 +70,7 @@ class Table(_InMemory):
     def normal(self, Phi: Array, h: Array, W: Array, *, center: bool) -> Array:
         U = h * (Phi @ W)
         if center:
-            U -= h * (U.sum(axis=0) / positive(h.sum(axis=0)))
+            U -= h * (U.sum(axis=0) / np.maximum(h.sum(axis=0), TINY))
         return Phi.T @ U
 
     def grams(self, Phi: Array, h: Array, *, center: bool) -> Array:
@@ -65,44 +82,87 @@ class Table(_InMemory):
     def maxima(self, U: Array) -> Array:
         return np.max(U, axis=0, where=self.weight > 0.0, initial=-np.inf)
 
+    def of_task(self, U: Array, t: int) -> Array:
+        return U[self.weight[:, t] > 0.0, t]
+
     def spread(self, v: NDArray[Any]) -> NDArray[Any]:
         return v[None, :]
 
 
-class Grouped(_InMemory):
-    """One label per row of X; entries are kept task by task, so memory is what the labels need.
+class TaskOrder:
+    """Rows sorted by their task, so that each task is one slice.
+
+    Parameters
+    ----------
+    tasks : ndarray of int, of shape (n_rows,)
+        The task of each row, from 0.
+    n_tasks : int
+        A task may have no row.
+    """
+
+    def __init__(self, tasks: Index, n_tasks: int) -> None:
+        self.tasks, self.n_tasks = tasks, n_tasks
+        self.order = np.argsort(tasks, kind="stable")
+        self.counts = np.bincount(tasks, minlength=n_tasks)
+        ends = np.cumsum(self.counts)
+        self.starts = ends - self.counts
+        self.slices = [slice(start, end) for start, end in zip(self.starts, ends, strict=True)]
+
+    def in_rows(self, U: Array) -> Array:
+        """Values in the order of the tasks, back in that of the rows."""
+        result = np.empty_like(U)
+        result[self.order] = U
+        return result
+
+    def scores(self, Phi: Array, W: Array) -> Array:
+        """Phi w_t for the rows of each task t; ``Phi`` is in the order of the tasks."""
+        F = np.empty(len(Phi))
+        for rows, w in zip(self.slices, np.ascontiguousarray(W.T), strict=True):
+            np.dot(Phi[rows], w, out=F[rows])
+        return F
+
+    def reduce(self, ufunc: np.ufunc, U: Array, empty: float) -> Array:
+        """``ufunc`` over the values of each task; ``empty`` for a task without rows."""
+        result = np.full(self.n_tasks, empty)
+        present = np.flatnonzero(self.counts)
+        if len(present):
+            # reduceat takes an empty slice for one element, so that empty tasks are left out.
+            result[present] = ufunc.reduceat(U, self.starts[present])
+        return result
+
+
+class LongLabels(_InMemory):
+    """One label per row of X; entries are kept task by task, so that memory is what the labels need.
 
     Parameters
     ----------
     y, weight : ndarray of shape (n_rows,)
-        In the order of ``tasks`` sorted by task.
-    tasks : ndarray of int, of shape (n_rows,)
-        The task of each row of X, from 0; every task has at least one row.
+        In the order of the tasks.
+    order : TaskOrder
+        Of the rows of X.
     """
 
-    def __init__(self, y: Array, weight: Array, tasks: NDArray[np.intp], n_tasks: int) -> None:
-        self.y, self.weight, self.n_tasks = y, weight, n_tasks
-        self._tasks = tasks
-        self._order = np.argsort(tasks, kind="stable")
-        self._counts = np.bincount(tasks, minlength=n_tasks)
-        ends = np.cumsum(self._counts)
-        self._starts = ends - self._counts
-        self._slices = [slice(start, end) for start, end in zip(self._starts, ends, strict=True)]
+    long = True
+
+    def __init__(self, y: Array, weight: Array, order: TaskOrder) -> None:
+        self.y, self.weight, self.order, self.n_tasks = y, weight, order, order.n_tasks
 
     @classmethod
-    def from_rows(cls, y: Array, weight: Array, tasks: NDArray[np.intp], n_tasks: int) -> Self:
+    def from_rows(cls, y: Array, weight: Array, tasks: Index, n_tasks: int) -> Self:
         """Labels and weights in the order of the rows of X."""
-        order = np.argsort(tasks, kind="stable")
-        return cls(np.where(weight > 0.0, y, 0.0)[order], weight[order], tasks, n_tasks)
-
-    def in_rows(self, U: Array) -> Array:
-        """Entries back in the order of the rows of X."""
-        result = np.empty_like(U)
-        result[self._order] = U
-        return result
+        order = TaskOrder(tasks, n_tasks)
+        return cls(np.where(weight > 0.0, y, 0.0)[order.order], weight[order.order], order)
 
     def with_labels(self, y: Array, weight: Array) -> Self:
-        return type(self)(y, weight, self._tasks, self.n_tasks)
+        return type(self)(y, weight, self.order)
+
+    def take(self, rows: Index) -> Self:
+        y, weight = self.in_rows(self.y)[rows], self.in_rows(self.weight)[rows]
+        return type(self).from_rows(y, weight, self.order.tasks[rows], self.n_tasks)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.y)
 
     def complete(self) -> bool:
         return self.n_tasks == 1
@@ -111,48 +171,52 @@ class Grouped(_InMemory):
         return self.in_rows(self.weight) / self.n_tasks
 
     def arrange(self, rows: Array) -> Array:
-        return rows[self._order]
+        return rows[self.order.order]
+
+    def in_rows(self, U: Array) -> Array:
+        return self.order.in_rows(U)
 
     def scores(self, Phi: Array, W: Array) -> Array:
-        F = np.empty(len(Phi))
-        for rows, w in zip(self._slices, np.ascontiguousarray(W.T), strict=True):
-            np.dot(Phi[rows], w, out=F[rows])
-        return F
+        return self.order.scores(Phi, W)
 
     def adjoint(self, Phi: Array, U: Array) -> Array:
         result = np.empty((self.n_tasks, Phi.shape[1]))
-        for t, rows in enumerate(self._slices):
+        for t, rows in enumerate(self.order.slices):
             np.dot(U[rows], Phi[rows], out=result[t])
         return result.T
 
     def normal(self, Phi: Array, h: Array, W: Array, *, center: bool) -> Array:
         result = np.empty((self.n_tasks, Phi.shape[1]))
         # Both products of a task while its rows are in the cache.
-        for t, (rows, w) in enumerate(zip(self._slices, np.ascontiguousarray(W.T), strict=True)):
+        for t, (rows, w) in enumerate(zip(self.order.slices, np.ascontiguousarray(W.T), strict=True)):
             block, weight = Phi[rows], h[rows]
             u = weight * (block @ w)
             if center:
-                u -= weight * (u.sum() / positive(weight.sum()))
+                u -= weight * (u.sum() / np.maximum(weight.sum(), TINY))
             np.dot(u, block, out=result[t])
         return result.T
 
     def grams(self, Phi: Array, h: Array, *, center: bool) -> Array:
-        return np.array([_gram(Phi[rows], h[rows], center=center) for rows in self._slices])
+        return np.array([_gram(Phi[rows], h[rows], center=center) for rows in self.order.slices])
 
     def sums(self, U: Array) -> Array:
-        return np.add.reduceat(U, self._starts)
+        return self.order.reduce(np.add, U, 0.0)
 
     def maxima(self, U: Array) -> Array:
-        return np.maximum.reduceat(np.where(self.weight > 0.0, U, -np.inf), self._starts)
+        return self.order.reduce(np.maximum, np.where(self.weight > 0.0, U, -np.inf), -np.inf)
+
+    def of_task(self, U: Array, t: int) -> Array:
+        rows = self.order.slices[t]
+        return U[rows][self.weight[rows] > 0.0]
 
     def spread(self, v: NDArray[Any]) -> NDArray[Any]:
-        return np.repeat(v, self._counts)
+        return np.repeat(v, self.order.counts)
 
 
 def _gram(Phi: Array, h: Array, *, center: bool) -> Array:
-    """Phi' diag(h) Phi, of rows centred by their mean weighted by h."""
+    """Phi' diag(h) Phi, of rows centered by their mean weighted by h."""
     if center:
-        Phi = Phi - (h @ Phi) / positive(h.sum())
+        Phi = Phi - (h @ Phi) / np.maximum(h.sum(), TINY)
     return (Phi * h[:, None]).T @ Phi
 
 
@@ -163,5 +227,5 @@ def make_labels(Y: Array, weight: Array) -> Labels:
         # Every row speaks of one task: the same labels in long format cost less.
         tasks = given.argmax(axis=1)
         rows = np.arange(len(Y))
-        return Grouped.from_rows(Y[rows, tasks], weight[rows, tasks], tasks, Y.shape[1])
-    return Table(Y, weight)
+        return LongLabels.from_rows(Y[rows, tasks], weight[rows, tasks], tasks, Y.shape[1])
+    return TableLabels(Y, weight)

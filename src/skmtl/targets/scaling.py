@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from skmtl._linalg import Array
-from skmtl.targets.base import Labels, positive
+from skmtl._linalg import TINY, Array
+from skmtl.targets.base import Labels
 
 # Sums of squares of numbers beyond these lose their meaning in double precision.
 LARGEST, SMALLEST = 1e75, 1e-75
@@ -35,18 +35,18 @@ class TaskStats:
         # In units of the largest label nothing overflows.
         unit = _unit(lowest, highest)
         y = labels.y / labels.spread(unit)
-        mean = labels.sums(labels.weight * y) / positive(total)
+        mean = labels.sums(labels.weight * y) / np.maximum(total, TINY)
         # A constant is its own mean, without rounding.
         constant = highest / unit - lowest / unit <= ROUNDING
         mean = np.where(constant & (total > 0.0), highest / unit, mean)
         squares = labels.sums(labels.weight * (y - labels.spread(mean)) ** 2)
-        spread = np.where(constant, 0.0, np.sqrt(squares / positive(total)))
+        spread = np.where(constant, 0.0, np.sqrt(squares / np.maximum(total, TINY)))
         return cls(total, lowest, highest, mean * unit, spread * unit)
 
     def merge(self, other: "TaskStats") -> "TaskStats":
         """The statistics of both sets of labels."""
         total = self.total + other.total
-        one, two = self.total / positive(total), other.total / positive(total)
+        one, two = self.total / np.maximum(total, TINY), other.total / np.maximum(total, TINY)
         # Roots throughout, so that squares of large labels do not overflow.
         within = np.hypot(np.sqrt(one) * self.spread, np.sqrt(two) * other.spread)
         between = np.sqrt(one * two) * np.abs(self.mean - other.mean)
@@ -88,6 +88,13 @@ class Scaling:
         y = labels.y / labels.spread(self.unit) - labels.spread(self.mean / self.unit)
         return np.where(labels.spread(self.constant), 0.0, y / labels.spread(self.scale / self.unit))
 
+    def undo(self, coef: Array, constant: Array) -> tuple[Array, Array]:
+        """Predictors of scaled labels, coefficients (D, n_tasks) and constants (n_tasks,), in the unit of the labels.
+
+        The one place that knows the way back.
+        """
+        return coef * self.scale, self.mean + self.scale * constant
+
 
 def _unit(lowest: Array, highest: Array) -> Array:
     """The size of the largest label of each task; 1 where there is none."""
@@ -95,19 +102,10 @@ def _unit(lowest: Array, highest: Array) -> Array:
     return np.where(np.isfinite(size) & (size > 0.0), size, 1.0)
 
 
-@dataclass(frozen=True)
-class Standardized:
-    """Labels ``(y - mean) / scale``, with mean and scale of shape (n_tasks,)."""
-
-    labels: Labels
-    mean: Array
-    scale: Array
-
-
-def standardize(labels: Labels, *, center: bool, scale: bool) -> Standardized:
+def standardize(labels: Labels, *, center: bool, scale: bool) -> tuple[Labels, Scaling]:
     """Subtract the weighted mean of each task, and divide by the root mean square of what is left."""
     scaling = labels.stats().scaling(center=center, scale=scale)
-    return Standardized(labels.scaled(scaling), scaling.mean, scaling.scale)
+    return labels.scaled(scaling), scaling
 
 
 def balance(labels: Labels) -> Labels:

@@ -2,15 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import is_classifier
 from sklearn.utils.validation import validate_data
 
-from skmtl._cluster import DaskRows, is_dask
+from skmtl._cluster import DaskRows
 from skmtl._linalg import Array
 from skmtl._rows import LARGE, MemoryRows, Rows
 from skmtl._validation import (
@@ -20,11 +21,23 @@ from skmtl._validation import (
     check_task_names,
     check_tasks,
     check_weight,
+    is_dask,
     match_tasks,
     numbers_in,
 )
 from skmtl.features import FeatureMap
-from skmtl.targets import Grouped
+from skmtl.targets import (
+    BlockLabels,
+    ClassCoding,
+    Coding,
+    LabelReader,
+    Labels,
+    NumberCoding,
+    TaskData,
+    TaskOrder,
+    as_numbers,
+)
+from skmtl.targets.coding import MANY_CLASSES, find_classes, make_coding, merge_classes, signs
 
 
 def is_large(X: Any, n_functions: int) -> bool:
@@ -33,8 +46,7 @@ def is_large(X: Any, n_functions: int) -> bool:
     return len(shape) == 2 and shape[0] * max(shape[1], n_functions) > LARGE and shape[0] >= n_functions
 
 
-@dataclass(frozen=True)
-class OpenTable:
+class OpenTable(NamedTuple):
     """Rows with the columns ``y``, as it came, ``weight`` and ``tasks`` where they were given.
 
     ``names`` are those of the columns of y, or of the tasks in long format.
@@ -45,8 +57,43 @@ class OpenTable:
     flat: bool
 
 
+def clean_blocks(witness: Any, X: Any, y: Any, sample_weight: Any, tasks: Any) -> tuple[TaskData, int]:
+    """The record of a table that is read a block at a time, and how many of its rows have no label.
+
+    ``witness`` is told the number and the names of the features.
+    """
+    table = open_table(witness, X, y, sample_weight, tasks, reset=True)
+    read = _read_classes if is_classifier(witness) else _read_numbers
+    coding, names, encode = read(table, long=tasks is not None)
+    labels = BlockLabels.from_rows(table.rows, LabelReader(len(names), encode))
+    data = TaskData(
+        table.rows,
+        cast(Labels, labels),
+        coding,
+        names,
+        n_features=witness.n_features_in_,
+        feature_names=getattr(witness, "feature_names_in_", None),
+        rows=None,
+        n_given=table.rows.shape[0],
+    )
+    return data, labels.summary.unlabelled
+
+
+def _read_numbers(table: OpenTable, *, long: bool) -> tuple[Coding, NDArray[Any], Any]:
+    return NumberCoding(table.flat or long), table.names, as_numbers
+
+
+def _read_classes(table: OpenTable, *, long: bool) -> tuple[Coding, NDArray[Any], Any]:
+    if not (table.flat or long):
+        return ClassCoding.of_indicators(), table.names, signs
+    coding = make_coding(table.rows.columns_only().reduce(find_classes, merge_classes, width=8))
+    if long and coding.one_vs_all:
+        raise ValueError(MANY_CLASSES.format(len(coding.classes)))
+    return coding, table.names if long else coding.task_names(), coding.encode_column
+
+
 def open_table(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any, *, reset: bool) -> OpenTable:
-    """The table of X, y and what goes with it."""
+    """The table of X, y and what goes with it; with ``reset`` the estimator is told its features, else asked."""
     opener = _open_dask if is_dask(X) else _open_memory
     return opener(estimator, X, y, sample_weight, tasks, reset=reset)
 
@@ -123,10 +170,16 @@ def _check_features(estimator: Any, X: Any, *, reset: bool) -> None:
     """The number and the names of the features, without a look at the rows."""
     if is_dask(X):
         # An empty frame or array says the same of the columns.
-        X = X._meta if hasattr(X, "columns") else np.empty((0, *X.shape[1:]))
+        X = _empty_frame(X) if hasattr(X, "columns") else np.empty((0, *X.shape[1:]))
     if len(X.shape) != 2:
         raise ValueError(f"Expected 2D array, got an X of {len(X.shape)} dimensions instead.")
     validate_data(estimator, X, reset=reset, skip_check_array=True)
+
+
+def _empty_frame(X: Any) -> Any:
+    from dask.dataframe.dispatch import make_meta
+
+    return make_meta(X)
 
 
 def _check_shape(shape: tuple[int, ...], *, long: bool) -> None:
@@ -158,5 +211,5 @@ class Predict:
         Z = self.feature_map.transform(X)
         if tasks is None:
             return self.read(Z @ self.coef + self.intercept)
-        groups = Grouped(np.empty(0), np.empty(0), tasks, len(self.intercept))
-        return self.read(groups.in_rows(groups.scores(groups.arrange(Z), self.coef)) + self.intercept[tasks])
+        by_task = TaskOrder(tasks, len(self.intercept))
+        return self.read(by_task.in_rows(by_task.scores(Z[by_task.order], self.coef)) + self.intercept[tasks])

@@ -1,7 +1,7 @@
-"""Classes and labels coded as targets -1 and +1, and scores read as classes again."""
+"""How labels are written: numbers as they are, classes as -1 and +1; and scores read as the same again."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,43 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from skmtl._linalg import Array
-from skmtl._validation import check_classes, numbers_in
+from skmtl._validation import check_classes, numbers_in, plain_names
 
+MANY_CLASSES = "y has {} classes; in long format all tasks share the same two."
 INDICATOR_ERROR = "y has several columns that are not 0/1; pass one column of classes or an indicator matrix."
+
+
+class Coding(Protocol):
+    """How y became tasks."""
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """The classes of a classifier; None where targets are numbers."""
+
+    @property
+    def one_vs_all(self) -> bool:
+        """Whether each class is a task of its own, so that a row has one class only."""
+
+    def predictions(self, F: Array) -> NDArray[Any]:
+        """What ``predict`` returns of scores of shape (n, n_tasks), or (n,) where a row has one task."""
+
+
+@dataclass(frozen=True)
+class NumberCoding:
+    """Targets that are numbers; ``flat`` where y was one column of shape (n,)."""
+
+    flat: bool
+
+    @property
+    def classes(self) -> None:
+        return None
+
+    @property
+    def one_vs_all(self) -> bool:
+        return False
+
+    def predictions(self, F: Array) -> Array:
+        return first_column(F) if self.flat else F
 
 
 @dataclass(frozen=True)
@@ -29,6 +63,15 @@ class ClassCoding:
 
     classes: NDArray[Any]
     one_vs_all: bool
+
+    @classmethod
+    def of_indicators(cls) -> "ClassCoding":
+        """The coding of an indicator matrix: every column is a task with the classes 0 and 1."""
+        return cls(np.array([0, 1]), one_vs_all=False)
+
+    def task_names(self) -> NDArray[Any]:
+        """The names of the tasks of one column of classes: each class, or the second of two."""
+        return plain_names(self.classes.tolist() if self.one_vs_all else self.classes[1:].tolist())
 
     def encode(self, y: NDArray[Any]) -> Array:
         """Targets -1 and +1: a column per class, or the second class against the first."""
@@ -47,7 +90,7 @@ class ClassCoding:
         return self.classes[(F > 0.0).astype(int)]
 
     def probabilities(self, F: Array) -> Array:
-        """Sigmoids of scores: normalised over classes for one column, else of the second class."""
+        """Sigmoids of scores: normalized over classes for one column, else of the second class."""
         if self.one_vs_all:
             # Relative to the largest, which keeps them from vanishing together.
             logarithms = log_expit(F)
@@ -56,8 +99,7 @@ class ClassCoding:
         P = expit(F)
         return np.column_stack([1.0 - P, P]) if F.ndim == 1 else P
 
-    def decode_scores(self, F: Array) -> NDArray[Any]:
-        """The classes of scores of shape (n, n_tasks), or (n,) where a row has one task."""
+    def predictions(self, F: Array) -> NDArray[Any]:
         return self.decode(first_column(F))
 
     def score_probabilities(self, F: Array) -> Array:
@@ -70,35 +112,35 @@ def first_column(F: Array) -> Array:
     return F[:, 0] if F.ndim == 2 and F.shape[1] == 1 else F
 
 
-class Seen(NamedTuple):
+class ClassesFound(NamedTuple):
     """Classes that occur, and those that occur with a weight."""
 
     classes: NDArray[Any]
     weighted: NDArray[Any]
 
 
-def see_classes(start: int, X: Any, *, y: Any, weight: Any = None, **columns: Any) -> Seen:
+def find_classes(start: int, X: Any, *, y: Any, weight: Any = None, **columns: Any) -> ClassesFound:
     """The classes of a block of a column."""
     labels = column_or_1d(check_classes(y), warn=True)
-    return Seen(np.unique(labels), np.unique(labels if weight is None else labels[weight > 0.0]))
+    return ClassesFound(np.unique(labels), np.unique(labels if weight is None else labels[weight > 0.0]))
 
 
-def merge_classes(one: Seen, other: Seen) -> Seen:
+def merge_classes(one: ClassesFound, other: ClassesFound) -> ClassesFound:
     """The classes of both blocks."""
-    return Seen(*(np.union1d(*pair) for pair in zip(one, other, strict=True)))
+    return ClassesFound(*(np.union1d(*pair) for pair in zip(one, other, strict=True)))
 
 
-def make_coding(seen: Seen) -> ClassCoding:
+def make_coding(found: ClassesFound) -> ClassCoding:
     """The coding of one column of classes of any type."""
-    if len(seen.weighted) < 2:
+    if len(found.weighted) < 2:
         raise ValueError("y has one class only; a classifier needs at least two classes.")
-    return ClassCoding(seen.classes, one_vs_all=len(seen.classes) > 2)
+    return ClassCoding(found.classes, one_vs_all=len(found.classes) > 2)
 
 
 def code_column(y: Any, weight: Array) -> tuple[ClassCoding, NDArray[Any]]:
     """The coding of one column of classes of any type, and the column itself."""
     labels = column_or_1d(check_classes(y), warn=True)
-    return make_coding(see_classes(0, None, y=labels, weight=weight)), labels
+    return make_coding(find_classes(0, None, y=labels, weight=weight)), labels
 
 
 def signs(y: NDArray[Any]) -> Array:

@@ -1,0 +1,182 @@
+"""One training set: labels standardized, rows decomposed once, and shared by every fit that is made of them."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skmtl._linalg import SMALL_DECOMPOSITION, Array, Mask, single_threaded
+from skmtl.features import FeatureMap
+from skmtl.losses import Loss
+from skmtl.objective import Problem, Supervised
+from skmtl.penalties import StructurePenalty
+from skmtl.solvers import auto_eps, make_supervised, solve
+from skmtl.solvers.blocks import BlockDesign
+from skmtl.solvers.design import Basis, make_design
+from skmtl.solvers.result import Solution
+from skmtl.targets import TaskData, balance, standardize
+
+Callback = Callable[[dict[str, float]], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The hyper-parameters of one fit, checked; ``eps=None`` is ``eps_factor`` times the automatic one."""
+
+    penalty: StructurePenalty
+    alpha: float
+    common: float = 0.0
+    eps: float | None = None
+    eps_factor: float = 1.0
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How a problem is solved: by which solver, to which relative gap, within how many iterations."""
+
+    solver: str = "auto"
+    tol: float = 1e-6
+    max_iter: int = 200
+
+
+class Training:
+    """Rows, standardized labels and decomposition of a training set.
+
+    Parameters
+    ----------
+    data : TaskData
+    feature_map : FeatureMap
+        Not fitted, and nobody else's.
+    loss : Loss
+    intercept, scale, balanced : bool
+        Whether each task has a constant; whether tasks are brought to unit variance, and to the same total weight.
+    kernel : ndarray of shape (n, n), optional
+        The basis functions of the map at the rows, where they are known already; overwritten.
+    """
+
+    def __init__(
+        self,
+        data: TaskData,
+        feature_map: FeatureMap,
+        loss: Loss,
+        *,
+        intercept: bool,
+        scale: bool,
+        balanced: bool,
+        kernel: Array | None = None,
+    ) -> None:
+        self.data, self.loss, self.intercept = data, loss, intercept
+        labels = data.labels
+        self._single = single_tasks(labels, loss, intercept=intercept)
+        self._single_constant = np.zeros(labels.n_tasks)
+        if self._single.any():
+            # A free intercept would run away with such a task. It gets the log-odds of one more label of the other
+            # class.
+            self._single_constant = np.nan_to_num(labels.maxima(labels.y)) * np.log1p(labels.sums(labels.weight))
+            labels = _without(labels, self._single)
+        self.labels, self.scaling = standardize(
+            balance(labels) if balanced else labels, center=intercept and loss.for_regression, scale=scale
+        )
+        self.feature_map = feature_map.fit(data.X)
+        self.design: Any = self._decompose(kernel)
+        self._step: Supervised | None = None
+        self._auto = np.nan
+
+    def _decompose(self, kernel: Array | None) -> Basis:
+        """The rows in a good basis: from memory, or from sums over their blocks."""
+        if self.labels.in_blocks:
+            blocks: Any = self.labels
+            return BlockDesign(self.feature_map, blocks, intercept=self.intercept)
+        with single_threaded(self.data.X.shape[0], SMALL_DECOMPOSITION):
+            fresh = kernel is not None or self.feature_map.fresh
+            Z = self.feature_map.transform(self.data.X) if kernel is None else kernel
+            weight = self.labels.row_weight()
+            return make_design(self.feature_map, Z, weight, intercept=self.intercept, overwrite=fresh)
+
+    def supervised(self, alpha: float) -> tuple[Supervised, float]:
+        """The supervised step and the automatic eps at one alpha; the last ones are kept."""
+        if self._step is None:
+            self._step = make_supervised(self.design, self.labels, self.loss, alpha, intercept=self.intercept)
+            self._auto = auto_eps(self._step)
+        elif alpha != self._step.alpha:
+            self._step = self._step.with_alpha(alpha)
+            self._auto = auto_eps(self._step)
+        return self._step, self._auto
+
+    def problem(self, settings: Settings) -> Problem:
+        """The whole problem for one choice of hyper-parameters."""
+        supervised, auto = self.supervised(settings.alpha)
+        eps = settings.eps_factor * auto if settings.eps is None else settings.eps
+        return Problem(supervised, settings.penalty, eps, settings.common)
+
+    def solve(
+        self,
+        settings: Settings,
+        effort: Effort,
+        *,
+        start: Array | None = None,
+        callback: Callback | None = None,
+        certify: bool = True,
+    ) -> Solution:
+        """Predictors and structure, in the basis of the design and for standardized labels.
+
+        Without ``certify`` nothing is proved: the solution is as good as comparing it with others needs.
+        """
+        return solve(
+            self.problem(settings),
+            solver=effort.solver,
+            start=start,
+            tol=effort.tol,
+            max_iter=effort.max_iter,
+            callback=callback,
+            certify=certify,
+        )
+
+    def follow(self, path: Iterable[Settings], effort: Effort, start: Array | None = None) -> list[Solution]:
+        """Certified solutions along a path, each started from the one before."""
+        solutions: list[Solution] = []
+        for settings in path:
+            start = solutions[-1].structure if solutions else start
+            solutions.append(self.solve(settings, effort, start=start))
+        return solutions
+
+    def predictor(self, solution: Solution) -> tuple[Array, Array]:
+        """Coefficients in the basis of the design, (r, n_tasks), and constants, (n_tasks,), in the units of y."""
+        coef, constant = self.scaling.undo(solution.coef, solution.intercept)
+        # Where a loss has no minimizer for labels of one class, the task is a constant.
+        return np.where(self._single, 0.0, coef), np.where(self._single, self._single_constant, constant)
+
+    def model(self, solution: Solution) -> tuple[Array, Array]:
+        """The same on the basis functions of the feature map: (D, n_tasks) and (n_tasks,), for rows not centered."""
+        coef, constant = self.predictor(solution)
+        lifted = self.design.lift(coef)
+        return lifted, constant - self.design.center @ lifted
+
+    def basis(self, Z: Array) -> Array:
+        """Basis functions Z of the feature map at new rows in the basis of the design, of shape (n, r)."""
+        if not self.feature_map.on_rows:
+            lifted = self.design.lift(np.eye(len(self.design.values)))
+            return Z @ lifted - self.design.center @ lifted
+        # The same for a kernel, D^{1/2} H' V diag(k)^{-1/2} from the right, without a product of the size of K by K.
+        weight = self.labels.row_weight()
+        root = np.sqrt(weight)
+        Z = (Z - self.design.center) * root
+        if self.intercept:
+            Z -= np.outer(Z @ root, root / weight.sum())
+        return np.asarray(self.design.project(Z.T).T / np.sqrt(self.design.values))
+
+
+def single_tasks(labels: Any, loss: Loss, *, intercept: bool) -> Mask:
+    """Tasks that have labels of one class only, of shape (n_tasks,), where the loss then has no minimizer."""
+    if not (loss.needs_both_classes and intercept):
+        return np.zeros(labels.n_tasks, dtype=bool)
+    return np.asarray(labels.maxima(labels.y) == -labels.maxima(-labels.y))
+
+
+def _without(labels: Any, single: Mask) -> Any:
+    """The labels without those of single tasks."""
+    if single.all():
+        # Nothing is left to learn, and labels of zero say so.
+        return labels.with_labels(np.zeros_like(labels.y), labels.weight)
+    return labels.with_labels(labels.y, labels.weight * labels.spread((~single).astype(float)))
