@@ -38,14 +38,13 @@ class Design(Basis, Protocol):
         """Phi, the centred rows in the basis, without their weights, of shape (n, r)."""
 
 
-def make_design(feature_map: FeatureMap, X: Any, weight: Array, *, intercept: bool) -> Design:
-    """The design of rows X with positive or zero weights of shape (n,)."""
-    Z = feature_map.transform(X)
+def make_design(feature_map: FeatureMap, Z: Any, weight: Array, *, intercept: bool, overwrite: bool) -> Design:
+    """The design of rows at which the basis functions are Z, with positive or zero weights of shape (n,).
+
+    Z is the kernel matrix of the rows where the map is ``on_rows``; with ``overwrite`` its memory is used.
+    """
     if feature_map.on_rows:
-        if not feature_map.fresh:
-            _check_square_and_symmetric(Z)
-            Z = Z.copy()
-        return KernelDesign(Z, weight, intercept=intercept)
+        return KernelDesign(Z if overwrite else Z.copy(), weight, intercept=intercept)
     if sparse.issparse(Z):
         return SparseDesign(Z, weight, intercept=intercept)
     return PrimalDesign(feature_map, Z, weight, intercept=intercept)
@@ -167,7 +166,7 @@ def _inverse(root: Array) -> Array:
     return np.divide(1.0, root, out=np.zeros_like(root), where=root > 0.0)
 
 
-def _check_square_and_symmetric(K: Array) -> None:
+def check_square_and_symmetric(K: Array) -> None:
     """For a kernel matrix that the user computed."""
     if K.shape[0] != K.shape[1]:
         raise ValueError(f"the kernel matrix of the training rows has shape {K.shape}; it must be square.")
