@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skmtl._cluster import is_dask
-from skmtl._linalg import Array
+from skmtl._linalg import SMALL_DECOMPOSITION, Array, single_threaded
 from skmtl._notebook import draw_relations
 from skmtl._rows import Rows
 from skmtl._validation import check_count, check_positive, check_weight, import_extra
@@ -24,7 +24,7 @@ from skmtl.features import FeatureMap, Kernel, Landmarks, make_feature_map
 from skmtl.losses import Loss
 from skmtl.objective import Problem
 from skmtl.penalties import StructurePenalty, check_penalty
-from skmtl.solvers import auto_eps, decompose, make_supervised, solve
+from skmtl.solvers import BlockDesign, auto_eps, check_square_and_symmetric, make_design, make_supervised, solve
 from skmtl.targets import BlockLabels, Grouped, LabelReader, Labels, Standardized, balance, make_labels, standardize
 
 # Kernels that sparse rows do not have.
@@ -167,8 +167,19 @@ class MultiTaskEstimator(BaseEstimator):
             scale=scale,
         )
         self.feature_map_ = self._make_feature_map().fit(X)
-        design = decompose(self.feature_map_, X, targets.labels, intercept=self.fit_intercept)
-        return self._fit_design(design, targets, loss, settings)
+        return self._fit_design(self._decompose(X, targets.labels), targets, loss, settings)
+
+    def _decompose(self, X: Any, labels: Any) -> Any:
+        """The training rows in a good basis: from memory, or from sums over their blocks."""
+        feature_map = self.feature_map_
+        if labels.in_blocks:
+            return BlockDesign(feature_map, labels, intercept=self.fit_intercept)
+        with single_threaded(X.shape[0], SMALL_DECOMPOSITION):
+            Z = feature_map.transform(X)
+            if feature_map.on_rows and not feature_map.fresh:
+                check_square_and_symmetric(Z)
+            weight = labels.row_weight()
+            return make_design(feature_map, Z, weight, intercept=self.fit_intercept, overwrite=feature_map.fresh)
 
     def _settings(self, n_tasks: int) -> Settings:
         return Settings(

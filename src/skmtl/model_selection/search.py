@@ -22,7 +22,7 @@ from skmtl.model_selection.grid import Candidate, is_known
 from skmtl.model_selection.loo import LeaveOneOut
 from skmtl.model_selection.training import Learned, SlicedKernel, Training
 from skmtl.objective import predictor_structure
-from skmtl.solvers.design import _check_square_and_symmetric
+from skmtl.solvers.design import check_square_and_symmetric
 
 # Leaving one out gives one score; its error is judged from this many groups of rows.
 LOO_GROUPS = 10
@@ -82,7 +82,7 @@ class Rows:
             return cls(X, feature_map, False, model.gamma)
         K = feature_map.fit(X).transform(X)
         if not feature_map.fresh:
-            _check_square_and_symmetric(K)
+            check_square_and_symmetric(K)
         return cls(K, SlicedKernel(), True, model.gamma)
 
     def train(self, rows: NDArray[np.intp]) -> tuple[FeatureMap, Array]:

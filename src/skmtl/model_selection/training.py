@@ -11,11 +11,9 @@ from skmtl._validation import check_positive
 from skmtl.features import FeatureMap, PrecomputedMap
 from skmtl.losses import Loss
 from skmtl.model_selection.entries import Entries
-from skmtl.model_selection.grid import Candidate, is_known
+from skmtl.model_selection.grid import Candidate
 from skmtl.objective import Problem, Supervised
-from skmtl.solvers import approximate, auto_eps, make_supervised, solve
-from skmtl.solvers.design import make_design
-from skmtl.solvers.result import Solution
+from skmtl.solvers import Solution, auto_eps, make_design, make_supervised, solve
 from skmtl.targets import balance, standardize
 
 # The search needs no more accuracy than this, relative to the objective.
@@ -85,7 +83,13 @@ class Training:
         self.weight = self.targets.labels.row_weight()
         self.feature_map, self._on_rows = feature_map, feature_map.on_rows
         with single_threaded(rows.shape[0], SMALL_DECOMPOSITION):
-            self.design = make_design(feature_map, rows, self.weight, intercept=self.intercept)
+            self.design = make_design(
+                feature_map,
+                feature_map.transform(rows),
+                self.weight,
+                intercept=self.intercept,
+                overwrite=feature_map.fresh,
+            )
         self._step: Supervised | None = None
         self._auto = np.nan
 
@@ -117,16 +121,15 @@ class Training:
             n_tasks = len(self._single)
             return Learned(np.zeros((len(self.design.values), n_tasks)), np.zeros(n_tasks), np.eye(n_tasks))
         problem = self._problem(candidate)
-        accuracy = max(self._tol, SEARCH_ACCURACY)
-        if is_known(candidate.penalty):
-            known: Any = candidate.penalty
-            A = known.structure(problem.n_tasks)
-            fit = problem.fit(A, tol=0.1 * accuracy)
-        else:
-            A, fit = approximate(
-                problem, solver=self.model.solver, start=start, accuracy=accuracy, max_iter=self.model.max_iter
-            )
-        return Learned(fit.coefficients(), fit.intercept, A)
+        solution = solve(
+            problem,
+            solver=self.model.solver,
+            start=start,
+            tol=max(self._tol, SEARCH_ACCURACY),
+            max_iter=self.model.max_iter,
+            certify=False,
+        )
+        return Learned(solution.coef, solution.intercept, solution.structure)
 
     def _problem(self, candidate: Candidate) -> Problem:
         supervised, auto = self.supervised(candidate.alpha)
