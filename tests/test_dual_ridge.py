@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import skmtl.solvers
+import skmtl.solvers.supervised
 from skmtl import MultiTaskRegressor
 from skmtl.losses import Square
 from skmtl.penalties import Sparse
@@ -85,10 +85,10 @@ def test_the_estimator_does_not_depend_on_the_road(rng, monkeypatch, common):
     est = MultiTaskRegressor(Sparse(0.8), kernel="rbf", alpha=1e-3, eps=0.05, common=common, tol=1e-9)
     with pytest.MonkeyPatch.context() as patch:
         # Else no test would see that few labels have a road of their own.
-        patch.setattr(skmtl.solvers, "NewtonStep", None)
+        patch.setattr(skmtl.solvers.supervised, "NewtonStep", None)
         few = est.fit(X, Y)
     predicted, structure, objective = few.predict(X), few.structure_, few.solution_.objective
-    monkeypatch.setattr(skmtl.solvers, "FEW_LABELS", 0)
+    monkeypatch.setattr(skmtl.solvers.supervised, "FEW_LABELS", 0)
     many = est.fit(X, Y)
     assert objective == pytest.approx(many.solution_.objective, rel=1e-8)
     np.testing.assert_allclose(structure, many.structure_, atol=1e-4 * np.abs(structure).max())

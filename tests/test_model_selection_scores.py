@@ -78,7 +78,8 @@ def test_leaving_one_out_is_refitting(kernel, n_features, intercept, weighted, r
     X, Y = X + 3.0, Y + 10.0
     A = random_psd(rng, n_tasks)
     weight = rng.uniform(0.5, 2.0, n) if weighted else np.ones(n)
-    design = make_design(make_feature_map(kernel).fit(X), X, weight, intercept=intercept)
+    feature_map = make_feature_map(kernel).fit(X)
+    design = make_design(feature_map, feature_map.transform(X), weight, intercept=intercept, overwrite=False)
     mean = np.average(Y, axis=0, weights=weight) if intercept else 0.0
     closed = mean + LeaveOneOut(design, Y - mean, weight, intercept=intercept).predict([A], alpha)[0]
     for i in range(n):

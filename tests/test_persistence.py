@@ -333,7 +333,7 @@ def test_something_else_in_the_right_format(content, tmp_path):
 
 def test_only_classes_that_store_are_trusted():
     assert persistence._is_trusted("skmtl.penalties.sparse.Sparse")
-    assert persistence._is_trusted("skmtl.solvers.result.Solution")
+    assert persistence._is_trusted("skmtl.solvers.solve.Solution")
     for name in (
         "skmtl.penalties.Sparse",
         "skmtl._files.write_whole",

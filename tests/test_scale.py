@@ -18,7 +18,7 @@ from skmtl._rows import MemoryRows
 from skmtl.features import make_feature_map
 from skmtl.features.nystroem import pivoted_cholesky
 from skmtl.penalties import Fixed, Sparse
-from skmtl.solvers.sums import Gather, Gathered
+from skmtl.solvers.moments import ReadMoments, TableMoments
 from skmtl.targets import LabelReader, numbers
 from skmtl.targets.scaling import TaskStats
 
@@ -276,11 +276,11 @@ def test_a_pass_for_every_step_gives_what_the_sums_of_all_tasks_give(layout, rng
 def test_sums_do_not_depend_on_the_blocks(gaps, intercept, rng, monkeypatch):
     X, Y = related_tasks(rng, 200, 3)
     X, Y = X + 1e4, with_gaps(Y, rng) if gaps else Y
-    gather = Gather(make_feature_map("linear"), LabelReader(3, numbers), True, not gaps, True, intercept)
+    gather = ReadMoments(make_feature_map("linear"), LabelReader(3, numbers), True, not gaps, True, intercept)
     found = []
     for entries in (10**6, 6400, 640):
         monkeypatch.setattr(skmtl._rows, "BLOCK_ENTRIES", entries)
-        found.append(MemoryRows(X, {"y": Y}).reduce(gather, Gathered.merge, width=100))
+        found.append(MemoryRows(X, {"y": Y}).reduce(gather, TableMoments.merge, width=100))
     for other in found[1:]:
         for name in ("weight", "mean", "target_mean", "cross", "squares", "gram"):
             value, expected = getattr(other.by_task, name), getattr(found[0].by_task, name)
@@ -297,9 +297,9 @@ def test_coordinates_may_change_before_the_sum_or_after(gaps, rng):
     X, Y = related_tasks(rng, 200, 3)
     Y = with_gaps(Y, rng) if gaps else Y
     kernel = make_feature_map("rbf", gamma=1.0, n_components=20, random_state=0).fit(X)
-    assert kernel.safely_late()
+    assert kernel.well_conditioned()
     before, after = (
-        Gather(kernel, LabelReader(3, numbers), late, not gaps, True, True)(0, X, y=Y) for late in (False, True)
+        ReadMoments(kernel, LabelReader(3, numbers), late, not gaps, True, True)(0, X, y=Y) for late in (False, True)
     )
     after = after.orthonormal(kernel)
     for sums, expected in ((after.pooled, before.pooled), (after.by_task, before.by_task)):
@@ -319,7 +319,7 @@ def test_sums_are_not_taken_late_where_they_would_lose_digits(rng):
     """Two landmarks that almost agree: their functions almost cancel, and squares of them would."""
     X = rng.standard_normal((50, 3))
     close = np.vstack([X[:10], X[:1] + 1e-4])
-    assert not make_feature_map("rbf", gamma=0.1, landmarks=close).fit(X).safely_late()
+    assert not make_feature_map("rbf", gamma=0.1, landmarks=close).fit(X).well_conditioned()
 
 
 def test_statistics_of_parts_are_those_of_the_whole(rng):

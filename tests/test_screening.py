@@ -1,5 +1,7 @@
 """Laws of screening: blocks solved apart are the optimum exactly where the rule between them says so."""
 
+from importlib import import_module
+
 import joblib
 import numpy as np
 import pytest
@@ -13,10 +15,10 @@ from skmtl import MultiTaskRegressor, minimize_structure
 from skmtl._linalg import SKIP_ZEROS_SIZE, times_sparse
 from skmtl.objective import Problem
 from skmtl.penalties import Sparse, _screening, sparse
-from skmtl.solvers import screened as joint_blocks
 from skmtl.solvers import solve
 from skmtl.solvers.joint import solve_jointly
 from skmtl.solvers.ridge import Ridge
+from skmtl.solvers.screened import _JointBlocks
 
 seeds = st.integers(0, 2**32 - 1)
 mus = st.sampled_from([0.0, 0.3, 0.6, 0.8, 0.9, 0.95])
@@ -25,7 +27,8 @@ some = settings(max_examples=40, deadline=None, derandomize=True)
 
 @pytest.fixture
 def screen_always(monkeypatch):
-    for module in (sparse, joint_blocks):
+    # The function of the same name hides the module.
+    for module in (sparse, import_module("skmtl.solvers.solve")):
         monkeypatch.setattr(module, "WORTH_SCREENING", 2)
 
 
@@ -260,7 +263,7 @@ def test_products_that_skip_zeros_are_the_same(rng):
 
 def fit_both_ways(monkeypatch, X, Y, mu, **parameters):
     screened = MultiTaskRegressor(Sparse(mu), **parameters).fit(X, Y)
-    monkeypatch.setattr(joint_blocks, "WORTH_SCREENING", len(X) * Y.shape[1])
+    monkeypatch.setattr(import_module("skmtl.solvers.solve"), "WORTH_SCREENING", len(X) * Y.shape[1])
     return screened, MultiTaskRegressor(Sparse(mu), **parameters).fit(X, Y)
 
 
@@ -288,7 +291,7 @@ def test_certificate_of_the_whole_problem_is_that_of_its_answer(rng):
     assert 1 < _components(solution.structure) < Y.shape[1]
     # The same structure, proved over all tasks at once.
     fit = problem.fit(solution.structure)
-    proof = problem.prove(solution.structure, fit)
+    proof = problem.certify(solution.structure, fit)
     assert proof.objective == pytest.approx(solution.objective, rel=1e-11)
     assert proof.gap <= 1e-6
     assert solution.gap <= 1e-7
@@ -314,7 +317,7 @@ def test_a_warm_start_that_joins_too_little_is_merged(rng):
 def test_lone_tasks_are_solved_by_themselves(eps, rng):
     X, Y = related_tasks(rng, 30, 5)
     _, _, problem = joint_problem(X, Y, 0.0, eps=eps)
-    blocks = joint_blocks._JointBlocks(problem, 100, lambda proof: None).alone(np.array([1, 3]))
+    blocks = _JointBlocks(problem, 100, lambda proof: None).alone(np.array([1, 3]))
     for block, t in zip(blocks, (1, 3), strict=True):
         _, _, one = joint_problem(X, Y[:, [t]], 0.0, eps=eps)
         rest = problem.supervised.rest / 5 - one.supervised.rest

@@ -4,11 +4,16 @@ import warnings
 
 import numpy as np
 import pytest
-from problems import related_tasks
+from problems import gram, related_tasks
 from sklearn.exceptions import ConvergenceWarning
 
 from skmtl import MultiTaskRegressor
-from skmtl.penalties import Sparse
+from skmtl.features import PrecomputedMap
+from skmtl.losses import Square
+from skmtl.objective import Problem
+from skmtl.penalties import PENALTIES, Sparse
+from skmtl.solvers import make_design, make_supervised, solve
+from skmtl.targets import make_labels
 
 
 @pytest.mark.parametrize(("mu", "common"), [(0.6, 0.0), (0.9, 3.0), (1.0, 0.0)])
@@ -104,3 +109,19 @@ def test_callback_and_history_tell_the_same(rng):
     assert seen[-1]["gap"] == est.solution_.gap
     np.testing.assert_array_equal([s["objective"] for s in seen], est.solution_.history["objective"])
     np.testing.assert_array_equal([s["gap"] for s in seen], est.solution_.history["gap"])
+
+
+@pytest.mark.parametrize("penalty", [Sparse(0.8), PENALTIES["trace"](), PENALTIES["independent"]()])
+def test_without_a_certificate_the_answer_is_nearly_the_same(penalty, rng):
+    X, Y = related_tasks(rng, 50, 6)
+    K = gram(X, "rbf")
+    design = make_design(PrecomputedMap(), K, np.ones(50), intercept=True, overwrite=False)
+    targets = make_labels(Y - Y.mean(axis=0), np.ones(Y.shape))
+    problem = Problem(make_supervised(design, targets, Square(), 1e-2, intercept=True), penalty, 0.1)
+    proved = solve(problem, tol=1e-8)
+    quick = solve(problem, tol=1e-3, certify=False)
+    assert proved.converged
+    assert proved.objective * (1 - 1e-7) <= quick.objective <= proved.objective * (1 + 1e-3)
+    # What is not proved is not claimed.
+    assert quick.converged == np.isfinite(quick.gap)
+    assert np.isfinite(quick.lower_bound) or "nothing is proved" in quick.status

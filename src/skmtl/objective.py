@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from skmtl._linalg import Array
+from skmtl._linalg import Array, inverse_spd
 from skmtl.penalties.base import StructurePenalty
 
 # Candidates for one minus the scale of the dual coefficients.
@@ -67,8 +67,15 @@ class Supervised(Protocol):
     def with_alpha(self, alpha: float) -> "Supervised":
         """The same rows and labels at another alpha."""
 
+    @property
+    def eliminable(self) -> bool:
+        """Whether its fits are ``EliminatedFit``, so that f can be eliminated and the joint Newton is possible."""
+
     def solve(self, A: Array, *, tol: float = 0.0) -> Fit:
-        """Minimise (1/n) sum w V + alpha ||f||_A^2 over f, and over the intercept where there is one."""
+        """Minimize (1/n) sum w V + alpha ||f||_A^2 over f, and over the intercept where there is one."""
+
+    def diagonal_energy(self, a: Array, *, tol: float = 0.0) -> Array:
+        """Squared norms of the tasks' predictors for the structure diag(a), of shape (T,)."""
 
 
 class EliminatedFit(Fit, Protocol):
@@ -87,12 +94,9 @@ class EliminatedFit(Fit, Protocol):
 
 
 class Eliminable(Supervised, Protocol):
-    """A supervised step in closed form: what the joint solver needs."""
+    """A supervised step that is ``eliminable``: what the joint solver needs."""
 
     def solve(self, A: Array, *, tol: float = 0.0) -> EliminatedFit: ...
-
-    def diagonal_energy(self, a: Array) -> Array:
-        """Squared norms of the tasks' predictors for the structure diag(a), of shape (T,)."""
 
     def part(self, tasks: NDArray[np.intp]) -> "Eliminable":
         """The supervised step of these tasks alone; the values of the parts add up to that of the whole."""
@@ -138,7 +142,12 @@ class Problem:
 
     def objective(self, A: Array, fit: Fit) -> float:
         """P(f, A) for a predictor solved with this A."""
-        return fit.value + self.alpha * self.penalty.cost(A, self.eps)
+        # (SKMTL eq. 4), its penalty in brackets; a structure that is known costs what it costs, and may be singular.
+        cost = self.penalty.value(A)
+        if not self.penalty.known:
+            inverse = inverse_spd(A)
+            cost += np.inf if inverse is None else self.eps * float(np.trace(inverse))
+        return fit.value + self.alpha * cost
 
     def bound(self, A: Array, fit: Fit, scale: float = 1.0) -> float:
         """The lower bound on P that the dual coefficients of ``fit``, scaled, prove with A as a guess."""
@@ -148,15 +157,23 @@ class Problem:
         structure = self.penalty.lower_bound(fit.Q, self.eps, A, scale)
         return dual + self.alpha * (structure - scale**2 * self.common * float(np.sum(fit.Q)))
 
-    def prove(self, A: Array, fit: Fit) -> Proof:
-        """The certificate of A and its predictor, from the dual coefficients as they are, or scaled where they must."""
+    def certify(self, A: Array, fit: Fit) -> Proof:
+        """The proof of A and its predictor, from the dual coefficients as they are, or scaled where they must be."""
         scale = self.penalty.feasible_scale(fit.Q, self.eps, A)
         return Proof(A, fit, self.objective(A, fit), self.bound(A, fit, scale))
 
-    def prove_better(self, proof: Proof) -> Proof:
-        """The same with the scale of the dual coefficients searched for: dearer, and better away from the optimum."""
+    def tighten(self, proof: Proof) -> Proof:
+        """The same with the scale of the dual coefficients searched for.
+
+        At the optimum the best scale is 1, and the search finds nothing. Away from it C is too large in directions in
+        which the structure is still too small, and some scale below 1 proves more; it costs a dozen more bounds.
+        """
         best = _maximize_concave(lambda scale: self.bound(proof.structure, proof.fit, scale), proof.lower_bound)
         return replace(proof, lower_bound=best)
+
+    def unproved(self, A: Array, fit: Fit) -> Proof:
+        """A and its predictor where nobody asked for a proof."""
+        return Proof(A, fit, self.objective(A, fit), -np.inf)
 
 
 def predictor_structure(A: Array, common: float) -> Array:
@@ -182,7 +199,7 @@ def _maximize_concave(bound: Callable[[float], float], at_one: float) -> float:
     bounds = (log_shortfalls[peak - 1], log_shortfalls[min(peak + 1, len(values) - 1)])
     lowest = min(value for value in values if value > -np.inf)
     found = minimize_scalar(
-        # A minimiser cannot interpolate infinities: outside the domain, a bad value stands for them.
+        # A minimizer cannot interpolate infinities: outside the domain, a bad value stands for them.
         lambda u: -max(bound(1.0 - 10.0**u), lowest - abs(lowest)),
         bounds=bounds,
         method="bounded",

@@ -21,7 +21,7 @@ from skmtl.estimators.clean import clean, has_landmarks, reads_blocks
 from skmtl.features import make_feature_map
 from skmtl.losses import Loss, check_loss
 from skmtl.penalties import check_penalty
-from skmtl.solvers.result import Solution
+from skmtl.solvers.solve import Solution
 from skmtl.solvers.training import Effort, Settings, Training, single_tasks
 from skmtl.targets import TaskData
 

@@ -52,7 +52,7 @@ class FeatureMap(BaseEstimator):
         """
         return Z
 
-    def safely_late(self) -> bool:
+    def well_conditioned(self) -> bool:
         """Whether sums over rows Z, made those of Phi afterwards, have as many digits as sums over rows Phi."""
         return True
 

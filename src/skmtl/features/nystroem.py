@@ -74,7 +74,7 @@ class NystroemMap(KernelMap):
         # Z' is in the order of memory that BLAS solves in place.
         return linalg.blas.dtrsm(1.0, self.factor_, Z.T, lower=1, overwrite_b=1).T
 
-    def safely_late(self) -> bool:
+    def well_conditioned(self) -> bool:
         values = eigvalsh(self.factor_ @ self.factor_.T)
         return bool(values[-1] <= SAFE_CONDITION * values[0])
 

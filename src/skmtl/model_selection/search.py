@@ -23,7 +23,7 @@ from skmtl.model_selection.loo import LeaveOneOut
 from skmtl.model_selection.scores import SCORES, check_score, own_score, score_name
 from skmtl.objective import predictor_structure
 from skmtl.solvers.design import check_square_and_symmetric
-from skmtl.solvers.result import Solution
+from skmtl.solvers.solve import Solution
 from skmtl.solvers.training import Effort, Training
 from skmtl.targets import Labels, TaskData
 

@@ -67,10 +67,10 @@ class _Prover:
 
     def __call__(self, A: Array, fit: Fit) -> Proof:
         """The certificate of A, its scale searched for where the plain one does not reach tol."""
-        plain = self._problem.prove(A, fit)
+        plain = self._problem.certify(A, fit)
         proof = self._keep_best(plain)
         if proof.gap > self._tol:
-            proof = self._keep_best(self._problem.prove_better(plain))
+            proof = self._keep_best(self._problem.tighten(plain))
         # A failure is not repeated before the rounds are flatter by as much as the gap was too wide, within reason.
         self._worth_trying = self._gain * min(max(self._tol / max(proof.gap, TINY), 0.2), 0.7)
         self._report(proof)

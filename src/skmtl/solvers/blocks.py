@@ -8,9 +8,9 @@ from skmtl._linalg import Array
 from skmtl.features import FeatureMap
 from skmtl.objective import Supervised
 from skmtl.solvers.design import spectrum
-from skmtl.solvers.gaps import GapStep
+from skmtl.solvers.missing_labels import MissingLabelRidge
+from skmtl.solvers.moments import LARGEST_GRAMS, ReadMoments, ReadNormal, TableMoments
 from skmtl.solvers.ridge import Ridge
-from skmtl.solvers.sums import LARGEST_GRAMS, Gather, Gathered, Normal
 from skmtl.targets import BlockLabels
 
 
@@ -24,13 +24,14 @@ class BlockDesign:
         size = feature_map.n_functions(labels.rows.shape[1])
         self._width = size + labels.rows.shape[1]
         grams = labels.n_tasks * size**2 <= LARGEST_GRAMS
-        late = feature_map.safely_late()
-        gather = Gather(feature_map, labels.reader, late, self._complete, grams, intercept)
-        sums = labels.rows.reduce(gather, Gathered.merge, width=self._width)
-        self._sums = sums = sums.orthonormal(feature_map) if late else sums
-        self.n = float(sums.pooled.weight[0])
-        self.center = sums.functions / self.n if intercept else np.zeros_like(sums.functions)
-        pooled = sums.pooled.gram[0] if len(sums.pooled.gram) else sums.by_task.gram.mean(axis=0)
+        # Changing coordinates once, after the sums, is cheaper; it must not cost digits.
+        late = feature_map.well_conditioned()
+        read = ReadMoments(feature_map, labels.reader, late, self._complete, grams, intercept)
+        moments = labels.rows.reduce(read, TableMoments.merge, width=self._width)
+        self._moments = moments = moments.orthonormal(feature_map) if late else moments
+        self.n = float(moments.pooled.weight[0])
+        self.center = moments.functions / self.n if intercept else np.zeros_like(moments.functions)
+        pooled = moments.pooled.gram[0] if len(moments.pooled.gram) else moments.by_task.gram.mean(axis=0)
         self.values, self._basis = spectrum(pooled.copy(), self.n)
 
     def lift(self, W: Array) -> Array:
@@ -38,28 +39,28 @@ class BlockDesign:
 
     def supervised(self, alpha: float) -> Supervised:
         """The supervised step: closed form for complete labels, else conjugate gradients."""
-        tasks = self._sums.by_task
+        tasks = self._moments.by_task
         cross = self._basis.T @ tasks.cross
         if self._complete:
             projected = cross / np.sqrt(self.values)[:, None]
             rest = float(np.sum(tasks.squares) - np.sum(projected**2))
             return Ridge(self.values, projected, max(rest, 0.0), self.n, alpha)
-        shift = (tasks.mean - self._sums.pooled.mean) @ self._basis
+        shift = (tasks.mean - self._moments.pooled.mean) @ self._basis
         curve = self._curve()
 
         def rotated(W: Array) -> Array:
             return self._basis.T @ curve(self._basis @ W)
 
-        return GapStep(self.values, rotated, cross, tasks.squares, shift.T, self.n, alpha)
+        return MissingLabelRidge(self.values, rotated, cross, tasks.squares, shift.T, self.n, alpha)
 
     def _curve(self) -> Callable[[Array], Array]:
         """W -> (G_t w_t), from the matrices of the tasks or from the rows once more."""
-        tasks, labels = self._sums.by_task, self._labels
+        tasks, labels = self._moments.by_task, self._labels
         if len(tasks.gram):
             return lambda W: (tasks.gram @ W.T[:, :, None])[:, :, 0].T
 
         def curve(W: Array) -> Array:
-            step = Normal(self._map, labels.reader, self._map.lift(W))
+            step = ReadNormal(self._map, labels.reader, self._map.lift(W))
             products = self._map.orthonormal(labels.rows.reduce(step, np.add, width=self._width).T).T
             return products - (tasks.weight * np.sum(tasks.mean.T * W, axis=0)) * tasks.mean.T
 

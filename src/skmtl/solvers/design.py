@@ -39,15 +39,12 @@ class Design(Basis, Protocol):
 
 
 def make_design(feature_map: FeatureMap, Z: Any, weight: Array, *, intercept: bool, overwrite: bool) -> Design:
-    """The design of rows with weights of shape (n,), from the basis functions Z at them, of shape (n, D).
+    """The design of rows at which the basis functions are Z, with positive or zero weights of shape (n,).
 
-    With ``overwrite`` the kernel matrix Z is nobody else's, and is used up.
+    Z is the kernel matrix of the rows where the map is ``on_rows``; with ``overwrite`` its memory is used.
     """
     if feature_map.on_rows:
-        if not overwrite:
-            check_square_and_symmetric(Z)
-            Z = Z.copy()
-        return KernelDesign(Z, weight, intercept=intercept)
+        return KernelDesign(Z if overwrite else Z.copy(), weight, intercept=intercept)
     if sparse.issparse(Z):
         return SparseDesign(Z, weight, intercept=intercept)
     return PrimalDesign(feature_map, Z, weight, intercept=intercept)

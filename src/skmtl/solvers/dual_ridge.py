@@ -27,6 +27,8 @@ class DualRidge:
         The rows in an orthonormal basis of functions.
     """
 
+    eliminable = True
+
     def __init__(self, rows: Array, labels: Labels, alpha: float, *, intercept: bool) -> None:
         self.alpha, self.intercept, self.n_tasks = alpha, intercept, labels.n_tasks
         self.n = float(labels.weight.sum()) / labels.n_tasks
@@ -63,7 +65,7 @@ class DualRidge:
         M = self._K * np.repeat(np.repeat(A, self.counts, axis=0), self.counts, axis=1)
         return DualRidgeFit(self, self._system(M, slice(None)), A)
 
-    def diagonal_energy(self, a: Array) -> Array:
+    def diagonal_energy(self, a: Array, *, tol: float = 0.0) -> Array:
         """Squared norms of the tasks' predictors for the structure diag(a), of shape (n_tasks,)."""
         energy = np.zeros(self.n_tasks)
         ends = np.cumsum(self.counts)

@@ -8,7 +8,7 @@ import numpy as np
 
 from skmtl._continuation import GENTLE_RIDGE, STAGE_TOL, descend
 from skmtl._linalg import Array, inverse_spd
-from skmtl.objective import Eliminable, EliminatedFit, Problem, Proof
+from skmtl.objective import EliminatedFit, Problem, Proof
 from skmtl.penalties.base import ASK_EARLY, Certify, SmoothPoint
 
 # Newton from a structure with a ridge, the last ridge or not: structure, gap and iterations.
@@ -52,12 +52,12 @@ class _Eliminated:
 def solve_jointly(
     problem: Problem, *, start: Array | None, tol: float, max_iter: int, report: Callable[[Proof], None]
 ) -> tuple[Proof, int]:
-    """Minimise the objective over A by active-set Newton; returns the proof and the iterations."""
+    """Minimize the objective over A by active-set Newton; returns the proof and the iterations."""
     proof: Proof | None = None
 
     def certify(A: Array, point: SmoothPoint, value: float) -> float:
         nonlocal proof
-        proof = problem.prove(A, cast(_Eliminated, point).fit)
+        proof = problem.certify(A, cast(_Eliminated, point).fit)
         report(proof)
         return proof.gap
 
@@ -72,15 +72,15 @@ def solve_jointly(
     _, gap, further = _descend(problem, stage)
     assert proof is not None  # the last stage certifies
     if gap > tol:
-        proof = problem.prove_better(proof)
+        proof = problem.tighten(proof)
         report(proof)
     return proof, n_iter + further
 
 
-def approximate_jointly(
-    problem: Problem, *, start: Array | None, accuracy: float, max_iter: int
-) -> tuple[Array, EliminatedFit]:
-    """Structure and predictor to an accuracy that Newton's model of the objective predicts, and nothing proves."""
+def estimate_jointly(
+    problem: Problem, *, start: Array | None, tol: float, max_iter: int, report: Callable[[Proof], None]
+) -> tuple[Proof, int]:
+    """The same to an accuracy that Newton's model of the objective predicts, and nothing proves."""
     fit: EliminatedFit | None = None
 
     def take(A: Array, point: SmoothPoint, value: float) -> float:
@@ -89,11 +89,11 @@ def approximate_jointly(
         return 0.0
 
     def stage(A: Array, eps: float, last: bool) -> tuple[Array, float, int]:
-        return _newton(problem, A, eps, take, accuracy / ASK_EARLY, max_iter)
+        return _newton(problem, A, eps, take, tol / ASK_EARLY, max_iter)
 
-    A, _, _ = _descend(problem, stage) if start is None else stage(start, problem.eps, True)
+    A, _, n_iter = _descend(problem, stage) if start is None else stage(start, problem.eps, True)
     assert fit is not None  # every stage ends so
-    return A, fit
+    return problem.unproved(A, fit), n_iter
 
 
 def _newton(
@@ -113,9 +113,7 @@ def _accept(A: Array, point: SmoothPoint, value: float) -> float:
     return 0.0
 
 
-def _descend(
-    problem: Problem, stage: Callable[[Array, float, bool], tuple[Array, float, int]]
-) -> tuple[Array, float, int]:
+def _descend(problem: Problem, stage: Stage) -> tuple[Array, float, int]:
     """The stages from a diagonal structure and a gentle ridge on."""
     diagonal, size = _diagonal_start(problem)
     return descend(stage, diagonal, problem.eps, GENTLE_RIDGE * size)
@@ -125,6 +123,6 @@ def _diagonal_start(problem: Problem) -> tuple[Array, float]:
     """Where the alternation among diagonal structures leads, and the largest mean of diag(B'KB) on the way."""
     a, size = np.ones(problem.n_tasks), 0.0
     for _ in range(DIAGONAL_ROUNDS):
-        energy = cast(Eliminable, problem.supervised).diagonal_energy(a)
+        energy = problem.supervised.diagonal_energy(a)
         a, size = np.sqrt(energy + problem.eps), max(size, float(np.mean(energy)))
     return np.diag(a), size

@@ -9,7 +9,7 @@ import numpy as np
 
 from skmtl._linalg import Array, conjugate_gradients, symmetric_part
 from skmtl.losses import Loss
-from skmtl.solvers.coordinates import Coordinates
+from skmtl.solvers.whitening import Whitening
 from skmtl.targets import Labels
 
 MAX_NEWTON_STEPS, MAX_CG_STEPS = 60, 500
@@ -47,6 +47,8 @@ class NewtonStep:
         Eigenvalues of the rows' covariance, weighted as ``labels.row_weight`` says, which is diagonal in that basis.
     """
 
+    eliminable = False
+
     def __init__(
         self, rows: Array, values: Array, labels: Labels, loss: Loss, alpha: float, *, intercept: bool
     ) -> None:
@@ -70,14 +72,18 @@ class NewtonStep:
         other.alpha, other._width = alpha, 1.0
         return other
 
+    def diagonal_energy(self, a: Array, *, tol: float = 1e-8) -> Array:
+        """Squared norms of the tasks' predictors for the structure diag(a), of shape (n_tasks,)."""
+        return np.diag(self.solve(np.diag(a), tol=tol).energy(np.diag(a)))
+
     def solve(self, A: Array, *, tol: float = 1e-8) -> "NewtonFit":
         """The best f for the structure A, its dual coefficients as exact as ``tol`` asks, relative to their size.
 
         The value is then exact to the square of that, except for what rounding the corner of a loss costs: up to a
         few times ``tol``, relative to the value.
         """
-        basis = Coordinates(A)
-        point = _Point(basis.inward(self._W), self._b)
+        basis = Whitening(A)
+        point = _Point(basis.whiten(self._W), self._b)
         exact = max(tol**2, SMALLEST_GAP)
         relaxed = getattr(self.loss, "relaxed", None)
         if relaxed is None:
@@ -88,7 +94,7 @@ class NewtonStep:
         return fit
 
     def _narrow(
-        self, relaxed: Callable[[float], Loss], point: _Point, basis: Coordinates, tol: float, exact: float
+        self, relaxed: Callable[[float], Loss], point: _Point, basis: Whitening, tol: float, exact: float
     ) -> "NewtonFit":
         """Round the corner of the loss over shrinking widths; a width costs at most its half per label."""
         while True:
@@ -99,7 +105,7 @@ class NewtonStep:
             point = self._newton(fit.loss, point, basis, STAGE_GAP).point
             self._width = max(NARROWER * self._width, min(narrow_enough, self._width))
 
-    def _newton(self, loss: Loss, point: _Point, basis: Coordinates, tol: float) -> "NewtonFit":
+    def _newton(self, loss: Loss, point: _Point, basis: Whitening, tol: float) -> "NewtonFit":
         """Newton for one smooth loss until its own gap is at most ``tol``."""
         fit = NewtonFit(self, loss, point, basis)
         for _ in range(MAX_NEWTON_STEPS):
@@ -126,21 +132,21 @@ class NewtonStep:
         if self.intercept:
             gradient = gradient - h * labels.spread(labels.sums(gradient) / h_sums)
 
-        residual = -(basis.inward_gradient(labels.adjoint(self.Phi, gradient)) / self.n + 2.0 * alpha * fit.point.G)
+        residual = -(basis.whiten_gradient(labels.adjoint(self.Phi, gradient)) / self.n + 2.0 * alpha * fit.point.G)
         # The gap of the supervised step is |residual|^2 / (4 alpha); Newton on a curved loss need not be exact.
         enough = 2.0 * alpha * tol * abs(fit.smooth_value)
         if not fit.loss.quadratic:
             enough = max(enough, FORCING * float(np.sum(residual**2)))
 
         def apply(direction: Array) -> Array:
-            return basis.inward_gradient(curve(basis.outward(direction))) / self.n + 2.0 * alpha * direction
+            return basis.whiten_gradient(curve(basis.unwhiten(direction))) / self.n + 2.0 * alpha * direction
 
         D = conjugate_gradients(
             apply, residual, lambda r: r / diagonal, lambda r, _: float(np.sum(r**2)) <= enough, max_steps=MAX_CG_STEPS
         )
         if not self.intercept:
             return _Point(D, np.zeros_like(fit.point.b))
-        moved = labels.scores(self.Phi, basis.outward(D))
+        moved = labels.scores(self.Phi, basis.unwhiten(D))
         return _Point(D, -labels.sums(fit.gradient + h * moved) / h_sums)
 
     def _curve(self, loss: Loss, h: Array) -> Callable[[Array], Array]:
@@ -156,7 +162,7 @@ class NewtonStep:
     def _backtrack(self, fit: "NewtonFit", direction: _Point) -> "NewtonFit | None":
         """The first step along the direction that gains enough; None when rounding leaves nothing to gain."""
         slope = 2.0 * self.alpha * float(np.sum(fit.point.G * direction.G))
-        moved = self.labels.scores(self.Phi, fit.basis.outward(direction.G)) + self.labels.spread(direction.b)
+        moved = self.labels.scores(self.Phi, fit.basis.unwhiten(direction.G)) + self.labels.spread(direction.b)
         slope += float(np.sum(fit.gradient * moved)) / self.n
         step = 1.0
         for _ in range(MAX_BACKTRACKS):
@@ -171,10 +177,10 @@ class NewtonStep:
 class NewtonFit:
     """A predictor with its dual coefficients, for a loss or for the smooth one that stands for it."""
 
-    def __init__(self, problem: NewtonStep, loss: Loss, point: _Point, basis: Coordinates) -> None:
+    def __init__(self, problem: NewtonStep, loss: Loss, point: _Point, basis: Whitening) -> None:
         self._problem, self.loss, self.point, self.basis = problem, loss, point, basis
         labels = problem.labels
-        self.scores = labels.scores(problem.Phi, basis.outward(point.G)) + labels.spread(point.b)
+        self.scores = labels.scores(problem.Phi, basis.unwhiten(point.G)) + labels.spread(point.b)
         self._penalty = problem.alpha * float(np.sum(point.G**2))
         self.smooth_value = loss.value(labels.y, self.scores, labels.weight) / problem.n + self._penalty
 
@@ -239,7 +245,7 @@ class NewtonFit:
 
     def coefficients(self) -> Array:
         """W, of shape (r, n_tasks)."""
-        return self.basis.outward(self.point.G)
+        return self.basis.unwhiten(self.point.G)
 
     def energy(self, A: Array) -> Array:
         return self.basis.energy(self.point.G, A)

@@ -1,8 +1,8 @@
-"""The supervised step for square loss and complete labels: closed form in two eigenbases."""
+"""The supervised step for square loss and complete labels: closed form in two eigenbases (SKMTL eq. 5)."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ class Ridge:
     n : float
         Sum of the weights of the rows.
     """
+
+    eliminable: ClassVar[bool] = True
 
     values: Array
     targets: Array
@@ -51,7 +53,7 @@ class Ridge:
         fit: RidgeFit = self._last[1]
         return fit
 
-    def diagonal_energy(self, a: Array) -> Array:
+    def diagonal_energy(self, a: Array, *, tol: float = 0.0) -> Array:
         """Squared norms of the tasks' predictors for the structure diag(a), of shape (n_tasks,)."""
         C = self.targets / (self.values[:, None] * a + self.n * self.alpha)
         return a**2 * np.einsum("i,it,it->t", self.values, C, C)
@@ -71,7 +73,7 @@ class RidgeFit:
     def __init__(self, problem: Ridge, a: Array, U: Array) -> None:
         self._problem, self._U = problem, U
         ridge = problem.n * problem.alpha
-        # In the eigenbasis of A the tasks separate: T small systems instead of one of size n T.
+        # (SKMTL eq. 5) in the eigenbasis of A, where the tasks separate: T small systems instead of one of size n T.
         self._a = np.maximum(a, 0.0)
         self._inverse = 1.0 / (problem.values[:, None] * self._a + ridge)
         rotated = problem.targets @ U

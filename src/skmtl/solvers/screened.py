@@ -14,7 +14,7 @@ import numpy as np
 
 from skmtl._linalg import Array, Mask, symmetric_part
 from skmtl.objective import Eliminable, EliminatedFit, Problem, Proof
-from skmtl.penalties._screening import WORTH_SCREENING, Tasks, assemble, solve_in_blocks
+from skmtl.penalties._screening import Tasks, assemble, solve_in_blocks
 from skmtl.solvers.joint import solve_jointly
 
 Report = Callable[[Proof], None]
@@ -25,12 +25,9 @@ HALVINGS = 30
 def solve_screened(
     problem: Problem, *, start: Array | None, tol: float, max_iter: int, report: Report
 ) -> tuple[Proof, int]:
-    """Minimise the objective over A, many tasks in blocks; returns the proof and the iterations."""
-    threshold = problem.penalty.threshold
-    if problem.n_tasks < WORTH_SCREENING or threshold == 0.0 or problem.common:
-        return solve_jointly(problem, start=start, tol=tol, max_iter=max_iter, report=report)
+    """Minimize the objective over A, many tasks in blocks; returns the proof and the iterations."""
     parts = _JointBlocks(problem, max_iter, report)
-    blocks = solve_in_blocks(parts, problem.n_tasks, threshold, start=start, tol=tol)
+    blocks = solve_in_blocks(parts, problem.n_tasks, problem.penalty.threshold, start=start, tol=tol)
     n_iter = max(block.n_iter for block in blocks)
     if len(blocks) == 1:
         return blocks[0].proof, n_iter
@@ -72,12 +69,11 @@ class _JointBlocks:
         blocks = []
         for t, a in zip(tasks, _lone_structures(self._part(tasks)), strict=True):
             problem, A = self._part(np.array([t])), np.array([[a]])
-            blocks.append(_JointBlock(np.array([t]), problem.prove(A, problem.fit(A)), 0.0, 1))
+            blocks.append(_JointBlock(np.array([t]), problem.certify(A, problem.fit(A)), 0.0, 1))
         return blocks
 
     def solve(self, tasks: Tasks, start: Array | None, tol: float) -> _JointBlock:
-        # What is certified on the way concerns the user when it is about all tasks.
-        report = self._report if len(tasks) == self._problem.n_tasks else _silent
+        report = self._report if len(tasks) == self._problem.n_tasks else _report_nothing
         proof, n_iter = solve_jointly(self._part(tasks), start=start, tol=tol, max_iter=self._max_iter, report=report)
         return _JointBlock(tasks, proof, tol, n_iter)
 
@@ -140,5 +136,5 @@ def _lone_structures(problem: Problem) -> Array:
     return 10.0**low
 
 
-def _silent(proof: Proof) -> None:
-    """Tell nobody."""
+def _report_nothing(proof: Proof) -> None:
+    """For the blocks: what is proved of some of the tasks is no news about all."""

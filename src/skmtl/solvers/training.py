@@ -11,10 +11,10 @@ from skmtl.features import FeatureMap
 from skmtl.losses import Loss
 from skmtl.objective import Problem, Supervised
 from skmtl.penalties import StructurePenalty
-from skmtl.solvers import auto_eps, make_supervised, solve
 from skmtl.solvers.blocks import BlockDesign
-from skmtl.solvers.design import Basis, make_design
-from skmtl.solvers.result import Solution
+from skmtl.solvers.design import Basis, check_square_and_symmetric, make_design
+from skmtl.solvers.solve import Solution, solve
+from skmtl.solvers.supervised import auto_eps, make_supervised
 from skmtl.targets import TaskData, balance, standardize
 
 Callback = Callable[[dict[str, float]], None]
@@ -91,6 +91,9 @@ class Training:
         with single_threaded(self.data.X.shape[0], SMALL_DECOMPOSITION):
             fresh = kernel is not None or self.feature_map.fresh
             Z = self.feature_map.transform(self.data.X) if kernel is None else kernel
+            if self.feature_map.on_rows and not fresh:
+                # A kernel matrix that the user computed.
+                check_square_and_symmetric(Z)
             weight = self.labels.row_weight()
             return make_design(self.feature_map, Z, weight, intercept=self.intercept, overwrite=fresh)
 

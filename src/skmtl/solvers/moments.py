@@ -1,4 +1,4 @@
-"""Sums over blocks of rows: all that square loss needs of a table, however long it is.
+"""First and second moments of rows and targets: all that square loss needs of a table, however long it is.
 
 Blocks are centred by their own means and merged by the means' differences, so that nothing cancels.
 """
@@ -18,7 +18,7 @@ LARGEST_GRAMS = 2**26
 
 
 @dataclass(frozen=True)
-class Sums:
+class Moments:
     """Weighted sums over rows of features Phi, of shape (n, r), and targets; P is 1, or the number of tasks.
 
     Attributes
@@ -40,8 +40,8 @@ class Sums:
     squares: Array
     gram: Array
 
-    def merge(self, other: "Sums") -> "Sums":
-        """The sums of both sets of rows."""
+    def merge(self, other: "Moments") -> "Moments":
+        """The moments of both sets of rows."""
         weight = self.weight + other.weight
         total = np.maximum(weight, np.finfo(float).tiny)
         share = self.weight * other.weight / total
@@ -49,7 +49,7 @@ class Sums:
         gram = self.gram + other.gram
         for k in range(len(gram)):
             gram[k] += np.outer(share[k] * d[k], d[k])
-        return Sums(
+        return Moments(
             weight,
             self.mean + (other.weight / total)[:, None] * d,
             self.target_mean + (other.weight / total) * e,
@@ -58,8 +58,8 @@ class Sums:
             gram,
         )
 
-    def orthonormal(self, feature_map: FeatureMap) -> "Sums":
-        """The same sums over rows Phi, where these are over rows Z."""
+    def orthonormal(self, feature_map: FeatureMap) -> "Moments":
+        """The same moments of rows Phi, where these are of rows Z."""
         turn = feature_map.orthonormal
         gram = np.empty_like(self.gram)
         for k, products in enumerate(self.gram):
@@ -68,32 +68,32 @@ class Sums:
 
 
 @dataclass(frozen=True)
-class Gathered:
-    """Sums of a table, and the sum of its basis functions weighted by ``pooled.weight``, of shape (D,).
+class TableMoments:
+    """Moments of a table, and the sum of its basis functions weighted by ``pooled.weight``, of shape (D,).
 
-    ``pooled`` are sums with the mean weight of each row; ``by_task`` are the same object where all tasks share rows
+    ``pooled`` are those with the mean weight of each row; ``by_task`` are the same object where all tasks share rows
     and weights.
     """
 
-    pooled: Sums
-    by_task: Sums
+    pooled: Moments
+    by_task: Moments
     functions: Array
 
-    def merge(self, other: "Gathered") -> "Gathered":
+    def merge(self, other: "TableMoments") -> "TableMoments":
         pooled = self.pooled.merge(other.pooled)
         by_task = pooled if self.by_task is self.pooled else self.by_task.merge(other.by_task)
-        return Gathered(pooled, by_task, self.functions + other.functions)
+        return TableMoments(pooled, by_task, self.functions + other.functions)
 
-    def orthonormal(self, feature_map: FeatureMap) -> "Gathered":
-        """The same sums over rows Phi, where these are over rows Z."""
+    def orthonormal(self, feature_map: FeatureMap) -> "TableMoments":
+        """The same moments of rows Phi, where these are of rows Z."""
         pooled = self.pooled.orthonormal(feature_map)
         by_task = pooled if self.by_task is self.pooled else self.by_task.orthonormal(feature_map)
-        return Gathered(pooled, by_task, self.functions)
+        return TableMoments(pooled, by_task, self.functions)
 
 
 @dataclass(frozen=True)
-class Gather:
-    """Sums of a block of rows: of Z with ``late``, else of Phi."""
+class ReadMoments:
+    """Reads the moments of a block of rows: of Z with ``late``, else of Phi."""
 
     feature_map: FeatureMap
     reader: LabelReader
@@ -102,25 +102,25 @@ class Gather:
     grams: bool
     intercept: bool
 
-    def __call__(self, start: int, X: Any, **columns: Any) -> Gathered:
+    def __call__(self, start: int, X: Any, **columns: Any) -> TableMoments:
         labels = self.reader(**columns)
         row_weight = labels.row_weight()
         Z = self.feature_map.transform(X)
         functions = row_weight @ Z
         Phi = Z if self.late else self.feature_map.orthonormal(Z)
         if self.complete:
-            pooled = by_task = self._sums(Phi, labels.y, row_weight, gram=True, own=self.feature_map.fresh)
+            pooled = by_task = self._moments(Phi, labels.y, row_weight, gram=True, own=self.feature_map.fresh)
         else:
             by_task = _stack([self._task(Phi, labels, t) for t in range(labels.n_tasks)])
-            pooled = self._sums(Phi, labels.y, row_weight, gram=not self.grams, own=self.feature_map.fresh)
-        return Gathered(pooled, by_task, functions)
+            pooled = self._moments(Phi, labels.y, row_weight, gram=not self.grams, own=self.feature_map.fresh)
+        return TableMoments(pooled, by_task, functions)
 
-    def _task(self, Phi: Array, labels: TableLabels, t: int) -> Sums:
-        """Sums of the rows that have a label of task t."""
+    def _task(self, Phi: Array, labels: TableLabels, t: int) -> Moments:
+        """Moments of the rows that have a label of task t."""
         rows = np.flatnonzero(labels.weight[:, t])
-        return self._sums(Phi[rows], labels.y[rows, t : t + 1], labels.weight[rows, t], gram=self.grams, own=True)
+        return self._moments(Phi[rows], labels.y[rows, t : t + 1], labels.weight[rows, t], gram=self.grams, own=True)
 
-    def _sums(self, Phi: Array, y: Array, weight: Array, *, gram: bool, own: bool) -> Sums:
+    def _moments(self, Phi: Array, y: Array, weight: Array, *, gram: bool, own: bool) -> Moments:
         total, r = weight.sum(), Phi.shape[1]
         mean, target_mean = np.zeros(r), np.zeros(y.shape[1])
         if self.intercept and total > 0.0:
@@ -132,19 +132,19 @@ class Gather:
             root = np.sqrt(weight)[:, None]
             Phi, y = root * Phi, root * y
         product = (Phi.T @ Phi)[None] if gram else np.empty((0, r, r))
-        return Sums(np.array([total]), mean[None], target_mean, Phi.T @ y, np.sum(y**2, axis=0), product)
+        return Moments(np.array([total]), mean[None], target_mean, Phi.T @ y, np.sum(y**2, axis=0), product)
 
 
-def _stack(tasks: Sequence[Sums]) -> Sums:
-    """The sums of single tasks side by side."""
+def _stack(tasks: Sequence[Moments]) -> Moments:
+    """The moments of single tasks side by side."""
     names = ("weight", "mean", "target_mean", "squares", "gram")
     parts = {name: np.concatenate([getattr(one, name) for one in tasks]) for name in names}
-    return Sums(cross=np.concatenate([one.cross for one in tasks], axis=1), **parts)
+    return Moments(cross=np.concatenate([one.cross for one in tasks], axis=1), **parts)
 
 
 @dataclass(frozen=True)
-class Normal:
-    """Z' H Z C of a block of rows, H the weights of the labels: one step without the matrices of the tasks."""
+class ReadNormal:
+    """Reads Z' H Z C of a block of rows, H the weights of the labels: one step without the matrices of the tasks."""
 
     feature_map: FeatureMap
     reader: LabelReader

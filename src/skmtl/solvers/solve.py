@@ -1,13 +1,76 @@
-"""What a solver returns, and what it tells along the way."""
+"""Solve a problem by the solver that suits it; what it returns, and what it tells along the way."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, isfinite, log10
 
 import numpy as np
 
-from skmtl._linalg import Array
-from skmtl.objective import Proof
+from skmtl._linalg import Array, single_threaded
+from skmtl.objective import Problem, Proof
+from skmtl.penalties._screening import WORTH_SCREENING
+from skmtl.solvers.alternation import alternate
+from skmtl.solvers.joint import estimate_jointly, solve_jointly
+from skmtl.solvers.screened import solve_screened
+
+SOLVERS: dict[str, Callable[..., tuple[Proof, int]]] = {
+    "newton": solve_jointly,
+    "anderson": partial(alternate, accelerate=True),
+    "alternating": partial(alternate, accelerate=False),
+}
+
+
+def solve(
+    problem: Problem,
+    *,
+    solver: str = "auto",
+    start: Array | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 200,
+    callback: Callable[[dict[str, float]], None] | None = None,
+    certify: bool = True,
+) -> "Solution":
+    """Minimize the objective over the predictor and the structure.
+
+    ``solver="auto"`` is the joint Newton where both the penalty and the loss allow it, else accelerated alternation.
+    Without ``certify`` the answer is as good as ``tol`` asks in the solver's own judgement, which is enough to compare
+    candidates by: a proof costs the joint Newton as much as a step. Alternation has no other judgement than a proof.
+    """
+    name = _choose_solver(problem, solver)
+    progress = Progress(callback)
+    with single_threaded(problem.n_tasks):
+        if problem.penalty.known and not certify:
+            A = problem.penalty.structure(problem.n_tasks)
+            proof, n_iter = problem.unproved(A, problem.fit(A, tol=0.1 * tol)), 1
+        else:
+            run = _joint_solver(problem, certify=certify) if name == "newton" else SOLVERS[name]
+            proof, n_iter = run(problem, start=start, tol=tol, max_iter=max_iter, report=progress)
+    return Solution.from_proof(proof, tol=tol, n_iter=n_iter, max_iter=max_iter, history=progress.history())
+
+
+def _joint_solver(problem: Problem, *, certify: bool) -> Callable[..., tuple[Proof, int]]:
+    """The joint Newton, on blocks of tasks where there are many; a component common to all tasks joins all blocks."""
+    if not certify:
+        return estimate_jointly
+    screen = problem.n_tasks >= WORTH_SCREENING and problem.penalty.threshold > 0.0 and not problem.common
+    return solve_screened if screen else solve_jointly
+
+
+def _choose_solver(problem: Problem, solver: str) -> str:
+    """The name of a solver that can solve the problem."""
+    if solver not in ("auto", *SOLVERS):
+        raise ValueError(f"solver={solver!r} is not known; choose one of auto, {', '.join(SOLVERS)}.")
+    obstacles = []
+    if not problem.penalty.joint:
+        obstacles.append(f"the penalty {problem.penalty.name!r} cannot be minimized together with the predictors")
+    if not problem.supervised.eliminable:
+        obstacles.append("it needs square loss, and labels that are complete or few")
+    if solver == "newton" and obstacles:
+        raise ValueError(f'solver="newton" is not possible here: {" and ".join(obstacles)}; use solver="auto".')
+    if solver == "auto":
+        return "anderson" if obstacles else "newton"
+    return solver
 
 
 @dataclass(frozen=True)
@@ -29,7 +92,7 @@ class Solution:
     gap : float
         Their difference relative to the objective.
     converged : bool
-        Whether the gap is at most the tolerance.
+        Whether the gap is proved to be at most the tolerance.
     status : str
         What happened, as a sentence.
     n_iter : int
@@ -82,6 +145,8 @@ class Solution:
 
 def _describe(gap: float, tol: float, n_iter: int, max_iter: int) -> str:
     rounds = f"{n_iter} iteration{'s' if n_iter != 1 else ''}"
+    if gap == np.inf:
+        return f"Ended after {rounds} without a certificate: nothing is proved, and tol={tol:.1e} was the aim."
     if gap <= tol:
         return f"Certified after {rounds}: the objective is within {gap:.1e} (relative) of the global optimum."
     why = "the limit" if n_iter >= max_iter else "no further progress"

@@ -6,13 +6,13 @@ from functools import cached_property
 import numpy as np
 
 from skmtl._linalg import Array, conjugate_gradients, symmetric_part
-from skmtl.solvers.coordinates import Coordinates
+from skmtl.solvers.whitening import Whitening
 
 MAX_ROUNDS, MAX_CG_STEPS = 10, 500
 SMALLEST_GAP, ROUNDING = 1e-18, 1e-16
 
 
-class GapStep:
+class MissingLabelRidge:
     """min over f of (1/n) sum_t (w_t' G_t w_t - 2 w_t' b_t + s_t) + alpha ||f||_A^2.
 
     Each solution starts from the one before it.
@@ -30,6 +30,8 @@ class GapStep:
     n : float
         Sum of all weights over the number of tasks.
     """
+
+    eliminable = False
 
     def __init__(
         self,
@@ -49,21 +51,25 @@ class GapStep:
     def n_tasks(self) -> int:
         return self.cross.shape[1]
 
-    def with_alpha(self, alpha: float) -> "GapStep":
+    def with_alpha(self, alpha: float) -> "MissingLabelRidge":
         """The same at another alpha; solutions start where the last one was."""
-        step = GapStep(self.values, self.curve, self.cross, self.squares, self.shift, self.n, alpha)
+        step = MissingLabelRidge(self.values, self.curve, self.cross, self.squares, self.shift, self.n, alpha)
         step._W = self._W
         return step
 
-    def solve(self, A: Array, *, tol: float = 1e-8) -> "GapFit":
+    def diagonal_energy(self, a: Array, *, tol: float = 1e-8) -> Array:
+        """Squared norms of the tasks' predictors for the structure diag(a), of shape (n_tasks,)."""
+        return np.diag(self.solve(np.diag(a), tol=tol).energy(np.diag(a)))
+
+    def solve(self, A: Array, *, tol: float = 1e-8) -> "MissingLabelFit":
         """The best f for the structure A, its dual coefficients as exact as ``tol`` asks, relative to their size."""
-        basis = Coordinates(A)
+        basis = Whitening(A)
         exact = max(tol**2, SMALLEST_GAP)
-        fit = GapFit(self, basis.inward(self._W), basis)
+        fit = MissingLabelFit(self, basis.whiten(self._W), basis)
         for _ in range(MAX_ROUNDS):
             if fit.gap <= exact:
                 break
-            better = GapFit(self, fit.G + self._direction(fit, exact), basis)
+            better = MissingLabelFit(self, fit.G + self._direction(fit, exact), basis)
             stalled = better.value >= fit.value * (1.0 - ROUNDING)
             fit = min(fit, better, key=lambda one: one.value)
             if stalled:
@@ -71,13 +77,13 @@ class GapStep:
         self._W = fit.coefficients()
         return fit
 
-    def _direction(self, fit: "GapFit", tol: float) -> Array:
+    def _direction(self, fit: "MissingLabelFit", tol: float) -> Array:
         basis, alpha = fit.basis, self.alpha
-        residual = 2.0 * alpha * (basis.inward_gradient(fit.PhiC) - fit.G)
+        residual = 2.0 * alpha * (basis.whiten_gradient(fit.PhiC) - fit.G)
         diagonal = 2.0 * (alpha + self.values[:, None] * basis.root**2 / self.n)
 
         def apply(direction: Array) -> Array:
-            return 2.0 * (basis.inward_gradient(self.curve(basis.outward(direction))) / self.n + alpha * direction)
+            return 2.0 * (basis.whiten_gradient(self.curve(basis.unwhiten(direction))) / self.n + alpha * direction)
 
         # The gap is |residual|^2 / (4 alpha).
         enough = 2.0 * alpha * tol * fit.value
@@ -86,10 +92,10 @@ class GapStep:
         )
 
 
-class GapFit:
+class MissingLabelFit:
     """A predictor W, and C with c_it = w_it (y_it - f_t(x_i)) / (n alpha)."""
 
-    def __init__(self, problem: GapStep, G: Array, basis: Coordinates) -> None:
+    def __init__(self, problem: MissingLabelRidge, G: Array, basis: Whitening) -> None:
         self._problem, self.G, self.basis = problem, G, basis
         W = self.coefficients()
         curved = problem.curve(W)
@@ -122,7 +128,7 @@ class GapFit:
 
     def coefficients(self) -> Array:
         """W, of shape (r, n_tasks)."""
-        return self.basis.outward(self.G)
+        return self.basis.unwhiten(self.G)
 
     def energy(self, A: Array) -> Array:
         return self.basis.energy(self.G, A)
