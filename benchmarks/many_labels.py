@@ -66,7 +66,7 @@ def compare(name, X, new, Y, truth):
     seconds = time.perf_counter() - started
     report("RidgeCV", seconds, ridge.predict(new.toarray()), f"alpha {ridge.alpha_ / (size * n):.0e}")
     search = MultiTaskClassifierCV(
-        alphas=ALPHAS * size, mus=[0.8, 0.95], epsilons=[1.0], cv=3, scoring="average_precision", tol=1e-4
+        alphas=ALPHAS * size, mus=[0.8, 0.95], eps_factors=[1.0], cv=3, scoring="average_precision", tol=1e-4
     )
     started = time.perf_counter()
     search.fit(X, Y)

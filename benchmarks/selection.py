@@ -37,7 +37,7 @@ def make_problem(rng, n, n_tasks, n_features=10, rank=6):
 
 
 def make_searches(n):
-    options = {"kernel": "rbf", "gammas": [GAMMA], "alphas": ALPHAS, "mus": MUS, "epsilons": [1.0]}
+    options = {"kernel": "rbf", "gammas": [GAMMA], "alphas": ALPHAS, "mus": MUS, "eps_factors": [1.0]}
     ridge_alphas = ALPHAS * n * (FOLDS - 1) / FOLDS
     return {
         "KernelRidge": GridSearchCV(KernelRidge(kernel="rbf", gamma=GAMMA), {"alpha": ridge_alphas}, cv=FOLDS),

@@ -33,7 +33,7 @@ def everything(rng, names, *, mu=0.7, **options):
     """A fitted estimator, and its comparison, stability and path."""
     X, Y = grouped_tasks(rng, names, **options)
     est = MultiTaskRegressor(Sparse(mu), alpha=1e-2).fit(X, Y)
-    search = MultiTaskRegressorCV(alphas=[1e-2], mus=[mu], epsilons=[1.0], cv=2)
+    search = MultiTaskRegressorCV(alphas=[1e-2], mus=[mu], eps_factors=[1.0], cv=2)
     results = {
         "comparison": compare_methods(X, Y, ["sparse", "trace"], estimator=search, cv=3),
         "stability": edge_stability(est, X, Y, 6),

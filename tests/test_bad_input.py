@@ -51,7 +51,7 @@ BAD_FITS = {
         {"penalty": "independent", "solver": "newton"},
         X,
         Y,
-        "'independent' cannot be minimised together",
+        "'independent' cannot be minimized together",
     ),
     "newton with a curved loss": ({"solver": "newton", "loss": "huber"}, X, Y, "needs square loss, and labels that"),
     "fixed of wrong size": ({"penalty": Fixed(np.eye(2))}, X, Y, "shape \\(2, 2\\), but there are 3 tasks"),

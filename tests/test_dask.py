@@ -6,9 +6,10 @@ import pytest
 from problems import related_tasks
 
 import skmtl._rows
-import skmtl.estimators.table
+import skmtl.estimators.blocks
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV
-from skmtl._cluster import DaskRows, is_dask
+from skmtl._cluster import DaskRows
+from skmtl._validation import is_dask
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -58,7 +59,7 @@ def assert_same(est, memory, X, Xd, tasks=None, tolerance=1e-8):
 def test_dask_is_memory(layout, model, rng, monkeypatch):
     X, y, extra = tables(rng)[layout]
     # The same sums in memory: with gaps the other road stops elsewhere within tol.
-    monkeypatch.setattr(skmtl.estimators.table, "LARGE", 0)
+    monkeypatch.setattr(skmtl.estimators.blocks, "LARGE", 0)
     monkeypatch.setattr(skmtl._rows, "BLOCK_ENTRIES", 64 * 64)
     memory = regressor(**MODELS[model]).fit(X, y, **extra)
     Xd, yd = spread(X, 70), spread(y, 90)
@@ -78,7 +79,7 @@ def test_the_certificate_of_a_fit_on_dask(rng):
     X, Y, _ = tables(rng)["gaps"]
     alpha = 1e-2
     est = regressor(alpha=alpha, scale_targets=False).fit(spread(X, 70), spread(Y, 70))
-    A, eps, penalty = est.structure_, est.eps_, est._penalty
+    A, eps, penalty = est.structure_, est.eps_, est.penalty_
     weight = (~np.isnan(Y)).astype(float)
     n = weight.sum() / T
     residual = np.where(weight > 0, Y - est.predict(spread(X, 70)).compute(), 0.0)

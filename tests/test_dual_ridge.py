@@ -9,7 +9,7 @@ from skmtl.losses import Square
 from skmtl.penalties import Sparse
 from skmtl.solvers.dual_ridge import DualRidge
 from skmtl.solvers.newton_cg import NewtonStep
-from skmtl.targets import Grouped, Table
+from skmtl.targets import LongLabels, TableLabels
 
 N_TASKS, N_ROWS, RANK = 4, 15, 6
 
@@ -17,12 +17,12 @@ N_TASKS, N_ROWS, RANK = 4, 15, 6
 def make_table(rng):
     weight = rng.uniform(0.5, 2.0, (N_ROWS, N_TASKS)) * (rng.uniform(size=(N_ROWS, N_TASKS)) < 0.5)
     weight[:2] = 1.0
-    return Table(rng.standard_normal((N_ROWS, N_TASKS)), weight)
+    return TableLabels(rng.standard_normal((N_ROWS, N_TASKS)), weight)
 
 
 def make_grouped(rng):
     tasks = np.arange(N_ROWS) % N_TASKS
-    return Grouped.from_rows(rng.standard_normal(N_ROWS), rng.uniform(0.5, 2.0, N_ROWS), tasks, N_TASKS)
+    return LongLabels.from_rows(rng.standard_normal(N_ROWS), rng.uniform(0.5, 2.0, N_ROWS), tasks, N_TASKS)
 
 
 def make_structure(rng):
@@ -69,7 +69,7 @@ def test_a_task_without_labels_is_left_alone(rng):
     table = make_table(rng)
     weight = table.weight.copy()
     weight[:, 1] = 0.0
-    fit = DualRidge(rng.standard_normal((N_ROWS, RANK)), Table(table.y, weight), 0.05, intercept=True)
+    fit = DualRidge(rng.standard_normal((N_ROWS, RANK)), TableLabels(table.y, weight), 0.05, intercept=True)
     A = make_structure(rng)
     solution = fit.solve(A)
     assert solution.intercept[1] == 0.0

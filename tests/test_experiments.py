@@ -206,7 +206,7 @@ def test_the_small_version_changes_known_settings_only(name):
 @pytest.fixture(scope="module")
 def search():
     tasks = make_sparse_tasks(6, 20, 40, support=0.5, random_state=1)
-    options = {"alphas": [1.0, 0.3, 0.1, 0.03, 0.01], "mus": [0.5, 0.8, 0.9, 1.0], "epsilons": [1.0], "rule": "1se"}
+    options = {"alphas": [1.0, 0.3, 0.1, 0.03, 0.01], "mus": [0.5, 0.8, 0.9, 1.0], "eps_factors": [1.0], "rule": "1se"}
     return MultiTaskRegressorCV(["sparse", "trace"], **options).fit(tasks.X, tasks.Y), tasks
 
 

@@ -11,10 +11,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-import skmtl.estimators.table
+import skmtl.estimators.blocks
 from skmtl import MultiTaskClassifier, MultiTaskRegressor
-from skmtl.classes import ClassCoding
 from skmtl.penalties import PENALTIES, Fixed, Sparse
+from skmtl.targets import ClassCoding
 
 TIGHT = 1e-8
 
@@ -332,7 +332,7 @@ def nullable(labels):
 @pytest.mark.parametrize("kind", ["Float64", "objects", "array of objects"])
 @pytest.mark.parametrize("large", [False, True])
 def test_gaps_of_every_type(kind, large, rng, monkeypatch):
-    monkeypatch.setattr(skmtl.estimators.table, "LARGE", 0 if large else 2**25)
+    monkeypatch.setattr(skmtl.estimators.blocks, "LARGE", 0 if large else 2**25)
     X, Y = related_tasks(rng, 30, 3)
     Y = with_gaps(rng, Y)
     expected = MultiTaskRegressor("independent").fit(X, Y)

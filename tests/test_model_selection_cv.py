@@ -21,12 +21,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import skmtl.model_selection.search
 from skmtl import MultiTaskClassifier, MultiTaskRegressor
 from skmtl.model_selection import SCORES, MultiTaskClassifierCV, MultiTaskRegressorCV, target_scores
-from skmtl.model_selection.choice import choose, describe_choice
 from skmtl.model_selection.grid import Candidate
-from skmtl.model_selection.search import Outcome
-from skmtl.penalties import PENALTIES, Fixed, Independent, Sparse
+from skmtl.model_selection.search import CandidateScores
+from skmtl.model_selection.selection import choose, describe_choice
+from skmtl.penalties import Fixed, Independent, Sparse
+from skmtl.solvers.training import Settings
 
-SMALL = {"alphas": [1e-3, 1e-1], "mus": [0.8], "epsilons": [1.0], "cv": 3}
+SMALL = {"alphas": [1e-3, 1e-1], "mus": [0.8], "eps_factors": [1.0], "cv": 3}
 
 
 @parametrize_with_checks(
@@ -44,10 +45,8 @@ def test_scikit_learn_contract(estimator, check):
 def refitted(params, **shared):
     """The estimator of one candidate."""
     params = dict(params)
-    name, epsilon = params.pop("penalty"), params.pop("epsilon")
-    assert epsilon == 1.0
-    rest = {key: params.pop(key) for key in ("alpha", "common", "gamma")}
-    return MultiTaskRegressor(PENALTIES[name](**params), **rest, **shared)
+    assert params.pop("eps_factor") == 1.0
+    return MultiTaskRegressor(**params, **shared)
 
 
 @pytest.mark.parametrize(("kernel", "gammas"), [("linear", None), ("rbf", [0.2])])
@@ -58,7 +57,7 @@ def test_search_is_refitting_on_every_fold(penalty, kernel, gammas, rng):
     X, Y = X + 1.0, 5.0 * Y + 3.0
     mus = [0.6, 0.9] if penalty == "sparse" else None
     search = MultiTaskRegressorCV(
-        penalty, alphas=[1e-3, 1e-1], mus=mus, epsilons=[1.0], kernel=kernel, gammas=gammas, cv=3, tol=1e-4
+        penalty, alphas=[1e-3, 1e-1], mus=mus, eps_factors=[1.0], kernel=kernel, gammas=gammas, cv=3, tol=1e-4
     ).fit(X, Y)
     results = search.cv_results_
     variance = Y.var(axis=0)
@@ -68,28 +67,102 @@ def test_search_is_refitting_on_every_fold(penalty, kernel, gammas, rng):
             error = (Y[test] - est.predict(X[test])) ** 2
             expected = 1.0 - np.mean(error.mean(axis=0) / variance)
             assert results[f"split{k}_test_score"][i] == pytest.approx(expected, abs=2e-2)
-            if params["penalty"] == "independent":
+            if params["penalty"].name == "independent":
                 assert results[f"split{k}_test_score"][i] == pytest.approx(expected, abs=1e-10)
     assert search.best_score_ == results["mean_test_score"].max()
 
 
 def test_the_final_fit_is_that_of_the_estimator(rng):
     X, Y = related_tasks(rng, 40, 4)
-    search = MultiTaskRegressorCV(alphas=[1e-2], mus=[0.9], epsilons=[1.0], kernel="rbf", gammas=[0.2]).fit(X, Y)
-    est = refitted(search.best_params_, kernel="rbf").fit(X, Y)
+    search = MultiTaskRegressorCV(alphas=[1e-2], mus=[0.9], eps_factors=[1.0], kernel="rbf", gammas=[0.2]).fit(X, Y)
+    est = MultiTaskRegressor(**search.best_params_).fit(X, Y)
     np.testing.assert_allclose(search.predict(X), est.predict(X), rtol=1e-12)
     np.testing.assert_allclose(search.structure_, est.structure_, rtol=1e-12)
     assert search.eps_ == est.eps_
     assert search.relations().equals(est.relations())
 
 
-def test_epsilons_are_multiples_of_the_automatic_one(rng):
-    X, Y = related_tasks(rng, 40, 4)
-    search = MultiTaskRegressorCV(Sparse(), alphas=[1e-2], mus=[0.9], epsilons=[50.0], commons=[0.0]).fit(X, Y)
+def test_eps_factors_are_multiples_of_the_automatic_one(rng):
+    X, Y = related_tasks(rng, 40, 4, rank=1, noise=1.0)
+    search = MultiTaskRegressorCV(Sparse(), alphas=[1e-2], mus=[0.9], eps_factors=[50.0], commons=[0.0]).fit(X, Y)
     auto = MultiTaskRegressor("independent", alpha=1e-2).fit(X, Y).eps_
-    if search.best_params_["penalty"] == "sparse":
-        assert search.eps_ == pytest.approx(50.0 * auto)
-    assert set(search.cv_results_["param_epsilon"][1:]) == {50.0}
+    assert search.penalty_.name == "sparse"
+    assert search.eps_ == search.best_params_["eps"] == pytest.approx(50.0 * auto)
+    assert set(search.cv_results_["param_eps_factor"][1:]) == {50.0}
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("eps_factor", [1.0, 30.0])
+def test_what_was_chosen_makes_the_same_estimator(kernel, eps_factor, rng):
+    X, Y = related_tasks(rng, 40, 4)
+    grid = {**SMALL, "eps_factors": [eps_factor]}
+    search = MultiTaskRegressorCV(["sparse", "trace"], kernel=kernel, **grid).fit(X, Y)
+    again = MultiTaskRegressor(**search.best_params_).fit(X, Y)
+    np.testing.assert_allclose(again.predict(X), search.predict(X), rtol=1e-9)
+    best = search.best_estimator_
+    assert (search.alpha_, search.gamma_, search.common_) == (best.alpha, best.gamma, best.common)
+    assert search.penalty_ is best.penalty_
+    assert type(best) is MultiTaskRegressor
+    assert not isinstance(search, MultiTaskRegressor)
+
+
+def test_a_search_hands_on_what_its_best_estimator_knows(rng):
+    X, Y = related_tasks(rng, 40, 3)
+    search = MultiTaskRegressorCV(**SMALL)
+    assert not hasattr(search, "structure_")
+    search.fit(X, pd.DataFrame(Y, columns=["a", "b", "c"]))
+    best = search.best_estimator_
+    for name in ("structure_", "coef_", "intercept_", "task_names_", "solution_", "correlation_", "eps_", "n_iter_"):
+        assert np.array_equal(getattr(search, name), getattr(best, name)) or getattr(search, name) is getattr(
+            best, name
+        )
+    for call in ("predict", "predict_frame"):
+        assert np.array_equal(getattr(search, call)(X), getattr(best, call)(X))
+    assert search.score(X, Y) == best.score(X, Y)
+    assert search.relations().equals(best.relations())
+    assert search.to_networkx().edges == best.to_networkx().edges
+    with pytest.raises(AttributeError, match="no attribute 'dual_coef_'"):
+        _ = search.dual_coef_
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_the_score_called_r2_is_what_score_gives(long, rng):
+    X, Y = related_tasks(rng, 40, 3)
+    Y[rng.random(Y.shape) < 0.3] = np.nan
+    tasks = None
+    if long:
+        rows, tasks = np.nonzero(~np.isnan(Y))
+        X, Y = X[rows], Y[rows, tasks]
+    cv = [*KFold(3, shuffle=True, random_state=0).split(X)]
+    search = MultiTaskRegressorCV("independent", alphas=[1e-2], commons=[0.0], cv=cv, scoring="r2")
+    expected = []
+    for train, test in cv:
+        part = [{} if tasks is None else {"tasks": tasks[rows]} for rows in (train, test)]
+        est = MultiTaskRegressor("independent", alpha=1e-2).fit(X[train], Y[train], **part[0])
+        expected.append(est.score(X[test], Y[test], **part[1]))
+    # With gaps the search solves no better than comparing candidates needs.
+    assert search.fit(X, Y, tasks=tasks).best_score_ == pytest.approx(np.mean(expected), abs=1e-4)
+    assert search.scoring_ == "r2"
+
+
+@pytest.mark.parametrize("y", ["classes", "labels", "long"])
+def test_the_score_called_accuracy_is_what_score_gives(y, rng):
+    X, Y = related_tasks(rng, 60, 3)
+    tasks = None
+    labels = Y.argmax(axis=1) if y == "classes" else (Y > 0.0).astype(int)
+    if y == "long":
+        tasks = np.arange(60) % 3
+        labels = labels[np.arange(60), tasks]
+    cv = [*KFold(3, shuffle=True, random_state=0).split(X)]
+    search = MultiTaskClassifierCV("independent", alphas=[1e-2], commons=[0.0], cv=cv, scoring="accuracy")
+    expected = []
+    for train, test in cv:
+        part = [{} if tasks is None else {"tasks": tasks[rows]} for rows in (train, test)]
+        est = MultiTaskClassifier("independent", alpha=1e-2).fit(X[train], labels[train], **part[0])
+        expected.append(est.score(X[test], labels[test], **part[1]))
+    assert search.fit(X, labels, tasks=tasks).best_score_ == pytest.approx(np.mean(expected), rel=1e-10)
+    default = clone(search).set_params(scoring=None).fit(X, labels, tasks=tasks)
+    assert default.scoring_ == ("accuracy" if y == "classes" else "task_accuracy")
 
 
 def test_independent_tasks_alone_are_grid_search_over_kernel_ridge(rng):
@@ -154,7 +227,7 @@ def test_precomputed_kernel_is_sliced(rng):
     Y[3] = np.nan
     Y[5:9, 1] = np.nan
     K = rbf_kernel(X, gamma=0.3)
-    options = {"alphas": [1e-3, 1e-2], "mus": [0.9], "epsilons": [1.0]}
+    options = {"alphas": [1e-3, 1e-2], "mus": [0.9], "eps_factors": [1.0]}
     with pytest.warns(UserWarning, match="1 rows have no label"):
         a = MultiTaskRegressorCV(kernel="precomputed", **options).fit(K, Y)
     with pytest.warns(UserWarning, match="1 rows have no label"):
@@ -168,7 +241,7 @@ def test_long_format_is_the_table_with_gaps(rng):
     tasks = rng.integers(0, 3, 60)
     table = np.full_like(Y, np.nan)
     table[np.arange(60), tasks] = y = Y[np.arange(60), tasks]
-    options = {"alphas": [1e-2, 1e-1], "mus": [0.9], "epsilons": [1.0]}
+    options = {"alphas": [1e-2, 1e-1], "mus": [0.9], "eps_factors": [1.0]}
     long = MultiTaskRegressorCV(**options).fit(X, y, tasks=tasks)
     wide = MultiTaskRegressorCV(**options).fit(X, table)
     assert set(long.cv_results_["param_common"]) == {0.0, 10.0}
@@ -213,7 +286,7 @@ def test_folds_in_parallel_change_nothing(rng):
 
 def test_one_standard_error_prefers_the_sparser_graph(rng):
     X, Y = related_tasks(rng, 60, 5, noise=1.0)
-    options = {"alphas": [1e-2, 1e-1], "epsilons": [1.0]}
+    options = {"alphas": [1e-2, 1e-1], "eps_factors": [1.0]}
     best = MultiTaskRegressorCV(**options).fit(X, Y)
     sparse = MultiTaskRegressorCV(**options, rule="1se").fit(X, Y)
     results = sparse.cv_results_
@@ -235,9 +308,9 @@ def test_the_verdict_says_who_won(rng):
 
 
 def test_one_standard_error_says_that_the_best_was_passed_over():
-    graph = Candidate(Sparse(), 1.0, own={"mu": 0.9})
-    alone = Candidate(Independent(), 1.0)
-    outcome = Outcome(
+    graph = Candidate(Settings(Sparse(), 1.0), own={"mu": 0.9})
+    alone = Candidate(Settings(Independent(), 1.0))
+    outcome = CandidateScores(
         scores=np.array([[0.5, 0.1, 0.3], [0.4, 0.2, 0.28]]),
         edges=np.array([[4.0] * 3, [0.0] * 3]),
         means=np.array([0.3, 0.88 / 3]),
@@ -252,7 +325,7 @@ def test_one_task(rng):
     X, Y = related_tasks(rng, 30, 1)
     search = MultiTaskRegressorCV(kernel="rbf").fit(X, Y[:, 0])
     assert search.predict(X).shape == (30,)
-    assert search.best_params_["penalty"] == "independent"
+    assert search.penalty_.name == "independent"
     assert len(set(search.cv_results_["param_gamma"])) == 4
 
 
@@ -272,10 +345,10 @@ def test_a_fold_that_misses_a_class(loss, rng):
     Y = (rng.random((20, 3)) < 0.5).astype(int)
     Y[:, 2] = 0
     Y[7, 2] = 1
-    search = MultiTaskClassifierCV(alphas=[1e-1], mus=[0.9], epsilons=[1.0], loss=loss).fit(X, Y)
+    search = MultiTaskClassifierCV(alphas=[1e-1], mus=[0.9], eps_factors=[1.0], loss=loss).fit(X, Y)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     y = np.array(["a"] * 9 + ["b"] * 10 + ["c"])
-    assert MultiTaskClassifierCV(alphas=[1e-1], mus=[0.9], epsilons=[1.0], loss=loss).fit(X, y).best_score_ > 0.0
+    assert MultiTaskClassifierCV(alphas=[1e-1], mus=[0.9], eps_factors=[1.0], loss=loss).fit(X, y).best_score_ > 0.0
 
 
 def test_a_score_that_no_fold_defines_is_a_sentence(rng):

@@ -21,7 +21,7 @@ from skmtl.model_selection.compare import paired_interval
 from skmtl.penalties import Fixed, Sparse, Trace
 
 MUS = [0.5, 0.8, 0.95]
-SMALL = {"alphas": [1e-3, 1e-1], "mus": [0.8], "epsilons": [1.0], "cv": 3}
+SMALL = {"alphas": [1e-3, 1e-1], "mus": [0.8], "eps_factors": [1.0], "cv": 3}
 
 
 def two_pairs(rng, n):
@@ -48,7 +48,7 @@ def test_a_path_is_a_fit_for_every_mu(eps, rng):
 def test_scores_of_a_path_are_those_of_the_search(rng):
     X, Y = related_tasks(rng, 40, 4)
     path = structure_path(MultiTaskRegressor(alpha=1e-1), X, Y, MUS)
-    search = MultiTaskRegressorCV(alphas=[1e-1], mus=MUS, epsilons=[1.0]).fit(X, Y)
+    search = MultiTaskRegressorCV(alphas=[1e-1], mus=MUS, eps_factors=[1.0]).fit(X, Y)
     np.testing.assert_allclose(path.scores, search.cv_results_["mean_test_score"][1:], rtol=1e-10)
     frame = path.to_frame()
     assert frame["n_edges"].is_monotonic_increasing
@@ -58,7 +58,7 @@ def test_scores_of_a_path_are_those_of_the_search(rng):
 def test_paths_of_classes_and_long_tables(rng):
     X, Y = related_tasks(rng, 60, 3)
     path = structure_path(MultiTaskClassifier(alpha=1e-1), X, (Y > 0).astype(int), MUS, cv=3)
-    search = MultiTaskClassifierCV(alphas=[1e-1], mus=MUS, epsilons=[1.0], cv=3).fit(X, (Y > 0).astype(int))
+    search = MultiTaskClassifierCV(alphas=[1e-1], mus=MUS, eps_factors=[1.0], cv=3).fit(X, (Y > 0).astype(int))
     np.testing.assert_allclose(path.scores, search.cv_results_["mean_test_score"][1:])
     tasks = np.arange(60) % 3
     path = structure_path(MultiTaskRegressor(alpha=1e-1), X, Y[np.arange(60), tasks], MUS, tasks=tasks, cv=3)
@@ -111,8 +111,8 @@ def test_stability_in_parallel_and_in_long_format(rng):
 
 def test_stability_of_a_search_is_that_of_its_choice(rng):
     X, Y = two_pairs(rng, 40)
-    search = MultiTaskRegressorCV(alphas=[1e-2, 1.0], mus=[0.6], epsilons=[2.0], cv=3)
-    chosen = clone(search).fit(X, Y).to_estimator()
+    search = MultiTaskRegressorCV(alphas=[1e-2, 1.0], mus=[0.6], eps_factors=[2.0], cv=3)
+    chosen = clone(clone(search).fit(X, Y).best_estimator_)
     pd.testing.assert_frame_equal(edge_stability(search, X, Y, 4), edge_stability(chosen, X, Y, 4))
 
 
@@ -153,7 +153,7 @@ def test_comparison_of_classes_and_long_tables(rng):
     labels = (Y > 0).astype(int)
     labels[:, 2] = 0
     labels[4, 2] = 1
-    estimator = MultiTaskClassifierCV(alphas=[1e-1], mus=[0.8], epsilons=[1.0], cv=2, loss="logistic")
+    estimator = MultiTaskClassifierCV(alphas=[1e-1], mus=[0.8], eps_factors=[1.0], cv=2, loss="logistic")
     table = compare_methods(X, labels, ["sparse"], estimator=estimator, cv=2)
     assert table["score"].between(0.0, 1.0).all()
     tasks = np.arange(60) % 3

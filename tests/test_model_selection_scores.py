@@ -9,19 +9,21 @@ from sklearn.metrics import accuracy_score, average_precision_score, r2_score
 from skmtl import MultiTaskRegressor
 from skmtl.features import make_feature_map
 from skmtl.model_selection import SCORES, target_scores
-from skmtl.model_selection.entries import Entries
 from skmtl.model_selection.loo import LeaveOneOut
 from skmtl.penalties import Fixed
 from skmtl.solvers.design import make_design
+from skmtl.targets import LongLabels, TableLabels
 
 
 def reference(name, y, f, weight):
-    nmse = 1.0 - r2_score(y, f, sample_weight=weight) if name in ("r2", "nmse", "arrmse") else None
+    nmse = 1.0 - r2_score(y, f, sample_weight=weight) if not SCORES[name].for_classes else None
     return {
         "r2": lambda: 1.0 - nmse,
+        "pooled_r2": lambda: 1.0 - nmse,
         "nmse": lambda: nmse,
         "arrmse": lambda: np.sqrt(nmse),
         "accuracy": lambda: accuracy_score(y > 0, f > 0, sample_weight=weight),
+        "task_accuracy": lambda: accuracy_score(y > 0, f > 0, sample_weight=weight),
         "average_precision": lambda: average_precision_score(y > 0, f, sample_weight=weight),
     }[name]()
 
@@ -43,10 +45,11 @@ def test_scores_are_those_of_scikit_learn_on_the_known_labels(name, rng):
 @pytest.mark.parametrize("name", SCORES)
 def test_long_entries_score_like_the_table(name, rng):
     Y, F = np.sign(rng.standard_normal((20, 3))), rng.standard_normal((20, 3))
-    table = Entries(Y, np.ones_like(Y), None, 3)
+    table = TableLabels(Y, np.ones_like(Y))
     tasks = np.tile(np.arange(3), 20)
-    column = Entries(Y.ravel(), np.ones(60), tasks, 3)
-    np.testing.assert_allclose(SCORES[name](table, F), SCORES[name](column, F.ravel()), rtol=1e-12)
+    column = LongLabels.from_rows(Y.ravel(), np.ones(60), tasks, 3)
+    by_task = SCORES[name].per_task(column, column.arrange(F.ravel()), None)
+    np.testing.assert_allclose(SCORES[name].per_task(table, F, None), by_task, rtol=1e-12)
 
 
 def test_a_score_that_is_not_defined_is_left_out():

@@ -58,9 +58,9 @@ def test_text_stays_text(rng):
 
 
 def test_searching_estimators_show_theirs(rng):
-    est = MultiTaskRegressorCV(alphas=[1e-2], mus=[0.7], epsilons=[1.0], cv=2).fit(*grouped_tasks(rng, NAMES))
+    est = MultiTaskRegressorCV(alphas=[1e-2], mus=[0.7], eps_factors=[1.0], cv=2).fit(*grouped_tasks(rng, NAMES))
     assert "pairs of tasks are related" in shown(est)
-    est = MultiTaskClassifierCV(alphas=[1e-2], mus=[0.9], epsilons=[1.0], cv=2).fit(*load_iris(return_X_y=True))
+    est = MultiTaskClassifierCV(alphas=[1e-2], mus=[0.9], eps_factors=[1.0], cv=2).fit(*load_iris(return_X_y=True))
     assert shown(est).count("<circle") == 3
 
 

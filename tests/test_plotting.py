@@ -159,7 +159,7 @@ def test_a_comparison_shows_every_task_and_verdict(full):
 
 def test_a_comparison_from_an_estimator(rng):
     X, Y = grouped_tasks(rng, NAMES)
-    search = MultiTaskRegressorCV(alphas=[1e-2], mus=[0.7], epsilons=[1.0], cv=2)
+    search = MultiTaskRegressorCV(alphas=[1e-2], mus=[0.7], eps_factors=[1.0], cv=2)
     display = ComparisonDisplay.from_estimator(search, X, Y, ["sparse"], cv=[(np.arange(40), np.arange(40, 80))])
     same = compare_methods(X, Y, ["sparse"], estimator=search, cv=[(np.arange(40), np.arange(40, 80))])
     np.testing.assert_array_equal(display.comparison["difference"], same["difference"])

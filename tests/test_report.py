@@ -232,7 +232,7 @@ def test_a_singular_structure_has_a_page(rng):
 
 def test_classes_and_long_tables(rng):
     X, y = load_iris(return_X_y=True, as_frame=True)
-    est = MultiTaskClassifierCV(alphas=[1e-2], mus=[0.9], epsilons=[1.0], cv=3).fit(X, y)
+    est = MultiTaskClassifierCV(alphas=[1e-2], mus=[0.9], eps_factors=[1.0], cv=3).fit(X, y)
     summary, document = read(est)
     assert summary["kind"] == "classification"
     assert [task["name"] for task in summary["tasks"]] == ["0", "1", "2"]
@@ -257,7 +257,7 @@ def test_labels_of_multi_label_problems_share_too(rng):
 
 def test_what_is_not_finite_becomes_missing(rng):
     X, Y = grouped_tasks(rng, NAMES)
-    search = MultiTaskRegressorCV(alphas=[1e-2], mus=[0.7], epsilons=[1.0], cv=2)
+    search = MultiTaskRegressorCV(alphas=[1e-2], mus=[0.7], eps_factors=[1.0], cv=2)
     one_fold = compare_methods(X, Y, ["sparse"], estimator=search, cv=[(np.arange(40), np.arange(40, 80))])
     assert np.isinf(one_fold["low"]).all()
     est = MultiTaskRegressor(Sparse(0.7)).fit(X, Y)

@@ -110,7 +110,7 @@ def evaluate(prepared: Prepared, settings: Params, *, size: int, seed: int) -> d
         kernel="precomputed",
         alphas=float(np.mean(np.diag(K))) * np.array(settings["alphas"]),
         mus=settings["mus"],
-        epsilons=[1.0],
+        eps_factors=[1.0],
         cv=settings["n_folds"],
     ).fit(K, y)
     chosen = {method: best_of(search, penalty=name) for method, name in METHODS.items()}

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from skmtl.model_selection.choice import choose
-from skmtl.model_selection.search import Outcome
+from skmtl.model_selection.search import CandidateScores
+from skmtl.model_selection.selection import choose
 from skmtl.penalties import PENALTIES, StructurePenalty
 
 Params = dict[str, Any]
@@ -41,5 +41,5 @@ def _chosen(search: Any, wanted: Params, rule: str) -> Params:
     results = search.cv_results_
     rows = [i for i, params in enumerate(results["params"]) if wanted.items() <= params.items()]
     scores = np.array([results[name] for name in results if name.startswith("split")]).T[rows]
-    outcome = Outcome(scores, results["mean_edges"][rows, None], results["mean_test_score"][rows])
+    outcome = CandidateScores(scores, results["mean_edges"][rows, None], results["mean_test_score"][rows])
     return dict(results["params"][rows[choose(outcome, rule)]])

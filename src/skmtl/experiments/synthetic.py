@@ -128,7 +128,7 @@ def _search(settings: Params, tasks: SparseTasks, penalties: list[Any]) -> Multi
         penalties,
         alphas=size * np.array(settings["alphas"]),
         mus=settings["mus"],
-        epsilons=[1.0],
+        eps_factors=[1.0],
         cv=settings["n_folds"],
         scoring="nmse",
         fit_intercept=False,

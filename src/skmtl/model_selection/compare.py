@@ -144,8 +144,7 @@ def _score_fold(search: Any, data: TaskData, loss: Loss, score: Score, penalty: 
     F = predict_scores(fitted, data.features(test, train))
     if labels.long:
         # Of every row its own task.
-        tasks = labels.in_rows(labels.spread(np.arange(labels.n_tasks)))
-        F = labels.arrange(F[np.arange(len(F)), tasks])
+        F = labels.arrange(F[np.arange(len(F)), labels.tasks])
     per_task = score.signed(labels, F, data.labels.stats().spread ** 2)
     return np.append(per_task, own_score(score, data)(labels, F))
 

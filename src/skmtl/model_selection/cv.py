@@ -94,9 +94,9 @@ class MultiTaskSearch(DrawsRelations, BaseEstimator):
         found = select(self, model, data, loss)
         best = found.best_estimator
         self.cv_results_ = make_results(found.candidates, found.outcome)
-        self.best_index_, self.best_score_ = found.index, float(found.outcome.means[found.index])
+        self.best_index_, self.best_score_ = found.chosen, float(found.outcome.means[found.chosen])
         self.scoring_ = score_name(self.scoring, data)
-        self.verdict_ = describe_choice(found.candidates, found.outcome, found.index, self.scoring_)
+        self.verdict_ = describe_choice(found.candidates, found.outcome, found.chosen, self.scoring_)
         self.best_params_ = {
             name: getattr(best, name) for name in ("penalty", "alpha", "eps", "common", "kernel", "gamma")
         }

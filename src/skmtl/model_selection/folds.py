@@ -61,8 +61,7 @@ def _strata(data: TaskData) -> NDArray[np.intp] | None:
     classes = data.coding.classes is not None
     positive = labels.in_rows(labels.y) > 0.0
     if labels.long:
-        tasks = labels.in_rows(labels.spread(np.arange(labels.n_tasks)))
-        return 2 * tasks + (positive if classes else 0)
+        return np.asarray(2 * labels.tasks + (positive if classes else 0), dtype=np.intp)
     if classes and np.all(labels.weight == labels.weight[:, :1]):
         if labels.n_tasks == 1:
             return positive[:, 0].astype(np.intp)
@@ -89,11 +88,12 @@ def _column(labels: Labels) -> Array:
 
 def _positions(pairs: Any, data: TaskData) -> Iterator[Split]:
     """Indices into the user's rows as positions among those with labels."""
-    rows, n_given = data.rows, data.n_given
+    rows, n_given = np.asarray(data.rows), data.n_given
     for pair in pairs:
         train, test = (np.asarray(part) for part in pair)
         train, test = (np.flatnonzero(part) if part.dtype == bool else part for part in (train, test))
         for part in (train, test):
             if len(part) and not 0 <= part.min() <= part.max() < n_given:
                 raise ValueError(f"cv has indices from {part.min()} to {part.max()}; rows are 0 to {n_given - 1}.")
-        yield tuple(np.searchsorted(rows, part[np.isin(part, rows)]) for part in (train, test))
+        train, test = (np.searchsorted(rows, part[np.isin(part, rows)]) for part in (train, test))
+        yield train, test

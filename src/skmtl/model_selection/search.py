@@ -20,7 +20,7 @@ from skmtl.losses import Loss
 from skmtl.model_selection.folds import Split, make_splits, test_labels
 from skmtl.model_selection.grid import Candidate, candidate_estimator
 from skmtl.model_selection.loo import LeaveOneOut
-from skmtl.model_selection.scores import SCORES, check_score, own_score, score_name
+from skmtl.model_selection.scores import SCORES, own_score, score_name
 from skmtl.objective import predictor_structure
 from skmtl.solvers.design import check_square_and_symmetric
 from skmtl.solvers.solve import Solution
@@ -128,21 +128,23 @@ def make_run(model: Any, data: TaskData, loss: Loss, *, cv: Any, scoring: Any, n
     """A function that scores candidates, by folds or by leaving one row out."""
     name = score_name(scoring, data)
     if isinstance(cv, str) and cv == "loo":
-        _check_loo(data, loss)
-        own = own_score(check_score(name), data)
+        _check_loo(data, loss, name)
+        own = own_score(SCORES[name], data)
         return lambda source, candidates: search_loo(source, candidates, own)
     splits = make_splits(cv, data)
     evaluate = _own_evaluate(name, data) if name in SCORES else _scorer_evaluate(scoring, model, data)
     return lambda source, candidates: search_folds(source, candidates, splits, evaluate, n_jobs=n_jobs)
 
 
-def _check_loo(data: TaskData, loss: Loss) -> None:
+def _check_loo(data: TaskData, loss: Loss, score: str) -> None:
     labels = data.labels
     if not loss.quadratic:
         raise ValueError(f'cv="loo" needs loss="square", not {loss.name!r}; use cv=5.')
     if not labels.complete():
         gaps = int(np.count_nonzero(labels.weight == 0.0)) if not labels.long else "most"
         raise ValueError(f'cv="loo" needs every label of every row, with one weight; {gaps} are missing. Use cv=5.')
+    if score not in SCORES:
+        raise ValueError(f'scoring={score!r} is not possible with cv="loo"; choose one of {", ".join(SCORES)}.')
 
 
 def _own_evaluate(name: str, data: TaskData) -> Evaluate:

@@ -30,11 +30,11 @@ RULES = ("best", "1se")
 
 
 class Selection(NamedTuple):
-    """The candidates of a search, their scores, the index of the chosen one, and an estimator fitted with it."""
+    """The candidates of a search, their scores, the number of the chosen one, and an estimator fitted with it."""
 
     candidates: list[Candidate]
     outcome: CandidateScores
-    index: int
+    chosen: int
     best_estimator: Any
 
 

@@ -115,7 +115,7 @@ def edge_stability(
 def _halves(labels: Labels, count: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
     """Random halves of the rows and their complements, of every task in long format."""
     n_rows = labels.n_rows
-    strata = labels.in_rows(labels.spread(np.arange(labels.n_tasks))) if labels.long else np.zeros(n_rows)
+    strata = labels.tasks if labels.long else np.zeros(n_rows)
     for k in range(count):
         if k % 2 == 0:
             shuffled = rng.permutation(n_rows)

@@ -43,6 +43,10 @@ class Labels(Protocol):
     def n_rows(self) -> int:
         """The number of rows."""
 
+    @property
+    def tasks(self) -> NDArray[np.intp]:
+        """The task of each row, where ``long``."""
+
     def complete(self) -> bool:
         """Whether every row has a label for every task, with one weight."""
 

@@ -27,6 +27,10 @@ class _InMemory:
     def reweighted(self: Any, factor: Array) -> Any:
         return self.with_labels(self.y, self.weight * self.spread(factor))
 
+    @property
+    def tasks(self) -> Index:
+        raise AttributeError("rows of a table have labels of several tasks.")
+
     def means(self: Any, U: Array) -> Array:
         total = self.sums(self.weight)
         return np.divide(self.sums(self.weight * U), total, out=np.full(self.n_tasks, np.nan), where=total > 0.0)
@@ -163,6 +167,10 @@ class LongLabels(_InMemory):
     @property
     def n_rows(self) -> int:
         return len(self.y)
+
+    @property
+    def tasks(self) -> Index:
+        return self.order.tasks
 
     def complete(self) -> bool:
         return self.n_tasks == 1
