@@ -34,11 +34,11 @@ def cost_of(A, S, mu):
 
 
 def unscreened(S, mu, tol=1e-12):
-    return sparse._by_newton(Sparse(mu), S, None, tol).structure
+    return sparse.minimize_whole(Sparse(mu), S, None, tol).structure
 
 
 def screened(S, mu, start=None, tol=1e-10):
-    return sparse.minimize_in_blocks(S, Sparse(mu), lambda *a: sparse._by_newton(Sparse(mu), *a), start, tol)
+    return sparse.minimize_in_blocks(S, Sparse(mu), lambda *a: sparse.minimize_whole(Sparse(mu), *a), start, tol)
 
 
 def block_diagonal(parts, n_tasks):
