@@ -9,6 +9,13 @@ def sparse(penalty, A, n_tasks):
     return penalty.mu * cp.trace(A) + (1 - penalty.mu) * cp.sum(cp.abs(A)), []
 
 
+def groups(penalty, A, n_tasks):
+    labels = np.arange(n_tasks) if penalty.groups is None else np.asarray(penalty.groups)
+    tasks = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    norms = [np.sqrt(min(len(g), len(h))) * cp.norm(A[np.ix_(g, h)], "fro") for g in tasks for h in tasks if g is not h]
+    return cp.trace(A) + (1 - penalty.mu) * sum(norms), []
+
+
 def known(penalty, A, n_tasks):
     return 0.0, [A == penalty.structure(n_tasks)]
 
@@ -48,6 +55,7 @@ def laplacian(penalty, A, n_tasks):
 
 CONIC = {
     "sparse": sparse,
+    "groups": groups,
     "trace": trace,
     "features": trace,
     "frobenius": frobenius,

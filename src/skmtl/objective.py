@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from skmtl._linalg import Array
+from skmtl._linalg import Array, inverse_spd
 from skmtl.penalties.base import StructurePenalty
 
 # Candidates for one minus the scale of the dual coefficients.
@@ -138,7 +138,12 @@ class Problem:
 
     def objective(self, A: Array, fit: Fit) -> float:
         """P(f, A) for a predictor solved with this A."""
-        return fit.value + self.alpha * self.penalty.cost(A, self.eps)
+        # (SKMTL eq. 4), its penalty in brackets; a structure that is known costs what it costs, and may be singular.
+        cost = self.penalty.value(A)
+        if not self.penalty.known:
+            inverse = inverse_spd(A)
+            cost += np.inf if inverse is None else self.eps * float(np.trace(inverse))
+        return fit.value + self.alpha * cost
 
     def bound(self, A: Array, fit: Fit, scale: float = 1.0) -> float:
         """The lower bound on P that the dual coefficients of ``fit``, scaled, prove with A as a guess."""

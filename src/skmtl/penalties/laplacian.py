@@ -44,6 +44,7 @@ class Laplacian(StructurePenalty):
     name = "laplacian"
     tex = r"0 \text{ if } A 1 = 1/g, \; A_{ts} \ge 0, \; \operatorname{tr}(A) \le \tau/g, \; \infty \text{ otherwise}"
     reference = "Argyriou, Clémençon, Zhang, 2014"
+    exact_bound = True
 
     def __init__(
         self, ridge: float = 1.0, *, tau: float | None = None, share: float = 0.5, max_iter: int = 100
