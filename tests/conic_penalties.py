@@ -1,4 +1,7 @@
-"""Every penalty as a conic solver sees it: name -> function(penalty, A, n_tasks) -> (R(A), constraints)."""
+"""Every penalty as a conic solver sees it: name -> function(penalty, A, n_tasks) -> (R(A), constraints).
+
+Write a new one from the formula in the penalty's docstring, not from its code: it is what the code is held against.
+"""
 
 import cvxpy as cp
 import numpy as np
@@ -64,3 +67,8 @@ CONIC = {
     "fixed": known,
     "independent": known,
 }
+
+
+def conic(penalty):
+    """The penalty as a function of a CVXPY variable, as ``reference`` asks for it."""
+    return lambda A: CONIC[penalty.name](penalty, A, A.shape[0])
