@@ -9,7 +9,6 @@ from problems import random_psd, step_cost, structure_cost
 from skmtl import minimize_structure
 from skmtl.penalties import PENALTIES, Fixed, Sparse
 
-
 STEPS = np.geomspace(1e-5, 0.5, 8)
 
 
