@@ -16,7 +16,7 @@ import skmtl.solvers.blocks
 from skmtl import MultiTaskClassifier, MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV, structure_path
 from skmtl._rows import MemoryRows
 from skmtl.features import make_feature_map
-from skmtl.features.nystroem import pivoted_cholesky
+from skmtl.features.landmarks import pivoted_cholesky
 from skmtl.penalties import Fixed, Sparse
 from skmtl.solvers.sums import Gather, Gathered
 from skmtl.targets import LabelReader, numbers
@@ -297,7 +297,7 @@ def test_coordinates_may_change_before_the_sum_or_after(gaps, rng):
     X, Y = related_tasks(rng, 200, 3)
     Y = with_gaps(Y, rng) if gaps else Y
     kernel = make_feature_map("rbf", gamma=1.0, n_components=20, random_state=0).fit(X)
-    assert kernel.safely_late()
+    assert kernel.well_conditioned()
     before, after = (
         Gather(kernel, LabelReader(3, numbers), late, not gaps, True, True)(0, X, y=Y) for late in (False, True)
     )
@@ -319,7 +319,7 @@ def test_sums_are_not_taken_late_where_they_would_lose_digits(rng):
     """Two landmarks that almost agree: their functions almost cancel, and squares of them would."""
     X = rng.standard_normal((50, 3))
     close = np.vstack([X[:10], X[:1] + 1e-4])
-    assert not make_feature_map("rbf", gamma=0.1, landmarks=close).fit(X).safely_late()
+    assert not make_feature_map("rbf", gamma=0.1, landmarks=close).fit(X).well_conditioned()
 
 
 def test_statistics_of_parts_are_those_of_the_whole(rng):

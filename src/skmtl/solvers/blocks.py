@@ -24,7 +24,7 @@ class BlockDesign:
         size = feature_map.n_functions(labels.rows.shape[1])
         self._width = size + labels.rows.shape[1]
         grams = labels.n_tasks * size**2 <= LARGEST_GRAMS
-        late = feature_map.safely_late()
+        late = feature_map.well_conditioned()
         gather = Gather(feature_map, labels.reader, late, self._complete, grams, intercept)
         sums = labels.rows.reduce(gather, Gathered.merge, width=self._width)
         self._sums = sums = sums.orthonormal(feature_map) if late else sums
