@@ -99,7 +99,7 @@ def structure_step(X, Y):
     for mu in MUS:
         penalty = Sparse(mu)
         seconds, step, eigh = between_eighs(S, lambda p=penalty: p.minimize(S, tol=TOL))
-        whole, unscreened, eigh_whole = between_eighs(S, lambda p=penalty: sparse._by_newton(p, S, None, TOL))
+        whole, unscreened, eigh_whole = between_eighs(S, lambda p=penalty: sparse.minimize_whole(p, S, None, TOL))
         eigh = float(np.median(eigh + eigh_whole))
         gap = certify_step(step.structure, S, mu).gap
         print(

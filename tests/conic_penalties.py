@@ -1,4 +1,7 @@
-"""Every penalty as a conic solver sees it: name -> function(penalty, A, n_tasks) -> (R(A), constraints)."""
+"""Every penalty as a conic solver sees it: name -> function(penalty, A, n_tasks) -> (R(A), constraints).
+
+Write a new one from the formula in the penalty's docstring, not from its code: it is what the code is held against.
+"""
 
 import cvxpy as cp
 import numpy as np
@@ -7,6 +10,13 @@ from scipy.linalg import helmert
 
 def sparse(penalty, A, n_tasks):
     return penalty.mu * cp.trace(A) + (1 - penalty.mu) * cp.sum(cp.abs(A)), []
+
+
+def groups(penalty, A, n_tasks):
+    labels = np.arange(n_tasks) if penalty.groups is None else np.asarray(penalty.groups)
+    tasks = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    norms = [np.sqrt(min(len(g), len(h))) * cp.norm(A[np.ix_(g, h)], "fro") for g in tasks for h in tasks if g is not h]
+    return cp.trace(A) + (1 - penalty.mu) * sum(norms), []
 
 
 def known(penalty, A, n_tasks):
@@ -48,6 +58,7 @@ def laplacian(penalty, A, n_tasks):
 
 CONIC = {
     "sparse": sparse,
+    "groups": groups,
     "trace": trace,
     "features": trace,
     "frobenius": frobenius,
@@ -56,3 +67,8 @@ CONIC = {
     "fixed": known,
     "independent": known,
 }
+
+
+def conic(penalty):
+    """The penalty as a function of a CVXPY variable, as ``reference`` asks for it."""
+    return lambda A: CONIC[penalty.name](penalty, A, A.shape[0])

@@ -12,6 +12,16 @@ def random_psd(rng, n_tasks, *, rank=None, ridge=0.1):
     return S + ridge * np.mean(np.diag(S)) * np.eye(n_tasks)
 
 
+def step_cost(penalty, A, S):
+    """tr(A^-1 S) + R(A), what the structure step minimizes."""
+    return float(np.trace(np.linalg.solve(A, S))) + penalty.value(A)
+
+
+def structure_cost(penalty, A, eps):
+    """eps tr(A^-1) + R(A), what a structure costs in the objective; without eps where it is known."""
+    return penalty.value(A) if penalty.known else step_cost(penalty, A, eps * np.eye(len(A)))
+
+
 def related_tasks(rng, n, n_tasks, *, n_features=5, rank=None, noise=0.3):
     """Rows X and targets Y whose tasks share ``rank`` smooth functions of X."""
     rank = rank or max(1, n_tasks // 2)

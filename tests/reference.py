@@ -10,22 +10,14 @@ def square_root_rows(K):
     return V * np.sqrt(np.maximum(k, 0.0))
 
 
-def sparse_penalty(A, mu):
-    return mu * cp.trace(A) + (1 - mu) * cp.sum(cp.abs(A))
-
-
 def structure_optimum(S, penalty):
-    """min over A of tr(A^-1 S) + R(A); ``penalty(A)`` returns R(A) or (R(A), constraints)."""
+    """min over A of tr(A^-1 S) + R(A); ``penalty(A)`` returns R(A) and constraints."""
     A = cp.Variable(S.shape, symmetric=True)
-    cost, constraints = split(penalty(A))
+    cost, constraints = penalty(A)
     root = np.linalg.cholesky(S)
     problem = cp.Problem(cp.Minimize(cp.matrix_frac(root, A) + cost), constraints)
     problem.solve(solver="CLARABEL")
     return problem.value, A.value
-
-
-def split(cost):
-    return cost if isinstance(cost, tuple) else (cost, [])
 
 
 def joint_optimum(K, Y, penalty, *, alpha, eps, common=0.0, intercept=True, loss=None, observed=None):
@@ -47,7 +39,7 @@ def joint_optimum(K, Y, penalty, *, alpha, eps, common=0.0, intercept=True, loss
     n_rows = weight.sum() / n_tasks
     Y = np.where(weight > 0, Y, 0.0)
     losses = cp.square(Y - F) if loss is None else loss(Y, F)
-    cost, extra = split(penalty(A))
+    cost, extra = penalty(A)
     objective = cp.sum(cp.multiply(weight, losses)) / n_rows + alpha * (norm + cost)
     problem = cp.Problem(cp.Minimize(objective), constraints + extra)
     problem.solve(solver="CLARABEL")

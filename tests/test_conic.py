@@ -1,11 +1,10 @@
 """Reference answers: a conic solver finds the same optimum."""
 
-from functools import partial
-
 import numpy as np
 import pytest
-from problems import gram, random_psd, related_tasks
-from reference import joint_optimum, sparse_penalty, structure_optimum
+from conic_penalties import conic
+from problems import gram, random_psd, related_tasks, step_cost
+from reference import joint_optimum, structure_optimum
 
 from skmtl import MultiTaskRegressor, minimize_structure
 from skmtl.penalties import Sparse
@@ -52,7 +51,7 @@ def test_joint_problem(seed, n, n_tasks, alpha, mu, eps, kernel, intercept, comm
     optimum, structure = joint_optimum(
         gram(X, kernel),
         Y,
-        partial(sparse_penalty, mu=mu),
+        conic(Sparse(mu)),
         alpha=alpha,
         eps=eps,
         common=common,
@@ -69,7 +68,6 @@ def test_joint_problem(seed, n, n_tasks, alpha, mu, eps, kernel, intercept, comm
 def test_structure_step(solver, mu, n_tasks, ridge):
     S = random_psd(np.random.default_rng(n_tasks), n_tasks, ridge=ridge)
     A, gap = minimize_structure(S, Sparse(mu, solver=solver), tol=1e-8)
-    optimum, _ = structure_optimum(S, partial(sparse_penalty, mu=mu))
-    cost = np.trace(np.linalg.solve(A, S)) + Sparse(mu).value(A)
-    assert cost == pytest.approx(optimum, rel=1e-6)
+    optimum, _ = structure_optimum(S, conic(Sparse(mu)))
+    assert step_cost(Sparse(mu), A, S) == pytest.approx(optimum, rel=1e-6)
     assert gap <= 1e-6

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from problems import related_tasks
+from problems import related_tasks, structure_cost
 
 import skmtl._rows
 import skmtl.estimators.blocks
@@ -86,7 +86,9 @@ def test_the_certificate_of_a_fit_on_dask(rng):
     C = residual / (n * alpha)
     np.testing.assert_allclose(C.sum(axis=0), 0.0, atol=1e-8 * np.abs(C).sum())
     W = est.coef_.T
-    objective = np.sum(residual**2) / n + alpha * (np.trace(np.linalg.solve(A, W.T @ W)) + penalty.cost(A, eps))
+    objective = np.sum(residual**2) / n + alpha * (
+        np.trace(np.linalg.solve(A, W.T @ W)) + structure_cost(penalty, A, eps)
+    )
     centred = np.where(weight > 0, Y - np.nanmean(Y, axis=0), 0.0)
     Q = C.T @ X @ X.T @ C
     bound = 2 * alpha * np.sum(C * centred) - n * alpha**2 * np.sum(C**2) + alpha * penalty.lower_bound(Q, eps, A)

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from problems import related_tasks
+from problems import related_tasks, structure_cost
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -16,7 +16,7 @@ import skmtl.solvers.blocks
 from skmtl import MultiTaskClassifier, MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV, structure_path
 from skmtl._rows import MemoryRows
 from skmtl.features import make_feature_map
-from skmtl.features.nystroem import pivoted_cholesky
+from skmtl.features.landmarks import pivoted_cholesky
 from skmtl.penalties import Fixed, Sparse
 from skmtl.solvers.moments import ReadMoments, TableMoments
 from skmtl.targets import LabelReader, as_numbers
@@ -131,7 +131,7 @@ def test_the_certificate_is_that_of_the_approximated_kernel(common, rng):
     C = (Y - est.predict(X)) / (n * alpha)
     Q = C.T @ K @ C
     errors = np.sum((Y - est.predict(X)) ** 2) / n
-    objective = errors + alpha * (np.sum((A + common) * Q) + penalty.cost(A, eps))
+    objective = errors + alpha * (np.sum((A + common) * Q) + structure_cost(penalty, A, eps))
     bound = 2 * alpha * np.sum(C * (Y - Y.mean(axis=0))) - n * alpha**2 * np.sum(C**2)
     bound += alpha * (penalty.lower_bound(Q, eps, A) - common * Q.sum())
     assert est.solution_.objective == pytest.approx(objective, rel=1e-8)

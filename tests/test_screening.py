@@ -6,10 +6,11 @@ import joblib
 import numpy as np
 import pytest
 import scipy.linalg
+from conic_penalties import conic
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import gram, grouped_psd, grouped_tasks, random_psd, related_tasks
-from reference import joint_optimum, sparse_penalty, structure_optimum
+from problems import gram, grouped_psd, grouped_tasks, random_psd, related_tasks, step_cost
+from reference import joint_optimum, structure_optimum
 
 from skmtl import MultiTaskRegressor, minimize_structure
 from skmtl._linalg import SKIP_ZEROS_SIZE, times_sparse
@@ -33,15 +34,15 @@ def screen_always(monkeypatch):
 
 
 def cost_of(A, S, mu):
-    return np.trace(np.linalg.solve(A, S)) + Sparse(mu).value(A)
+    return step_cost(Sparse(mu), A, S)
 
 
 def unscreened(S, mu, tol=1e-12):
-    return sparse._by_newton(Sparse(mu), S, None, tol).structure
+    return sparse.minimize_whole(Sparse(mu), S, None, tol).structure
 
 
 def screened(S, mu, start=None, tol=1e-10):
-    return sparse.minimize_in_blocks(S, Sparse(mu), lambda *a: sparse._by_newton(Sparse(mu), *a), start, tol)
+    return sparse.minimize_in_blocks(S, Sparse(mu), lambda *a: sparse.minimize_whole(Sparse(mu), *a), start, tol)
 
 
 def block_diagonal(parts, n_tasks):
@@ -81,7 +82,7 @@ def test_rule_of_the_step_agrees_with_a_conic_solver(between, holds, rng):
     apart = block_diagonal(parts, len(S))
     P = np.linalg.inv(apart)
     assert (largest_between(P @ S @ P, group) <= 1 - mu) == holds
-    optimum, _ = structure_optimum(S, lambda A: sparse_penalty(A, mu))
+    optimum, _ = structure_optimum(S, conic(Sparse(mu)))
     assert (cost_of(apart, S, mu) <= optimum * (1 + 1e-6)) == holds
     assert cost_of(screened(S, mu).structure, S, mu) == pytest.approx(optimum, rel=1e-6)
 
@@ -110,9 +111,7 @@ def test_rule_of_the_whole_problem_agrees_with_a_conic_solver(mu, between, holds
         objective += proof.objective
         C[:, tasks] = (Y[:, tasks] - rows @ proof.fit.coefficients()) / (len(Y) * problem.alpha)
     assert (largest_between(C.T @ K @ C, group) <= 1 - mu) == holds
-    optimum, _ = joint_optimum(
-        K, Y, lambda A: sparse_penalty(A, mu), alpha=problem.alpha, eps=problem.eps, intercept=False
-    )
+    optimum, _ = joint_optimum(K, Y, conic(Sparse(mu)), alpha=problem.alpha, eps=problem.eps, intercept=False)
     assert (objective <= optimum * (1 + 1e-6)) == holds
     assert solve(problem, tol=1e-9).objective == pytest.approx(optimum, rel=1e-6)
 

@@ -17,16 +17,16 @@ from skmtl._linalg import Array
 from skmtl._notebook import DrawsRelations
 from skmtl._validation import check_count, check_positive, import_extra
 from skmtl.estimators.blocks import Predict, open_rows
-from skmtl.estimators.clean import clean, has_landmarks, reads_blocks
-from skmtl.features import make_feature_map
+from skmtl.estimators.clean import clean, reads_blocks
+from skmtl.features import KERNELS, KernelFacts, make_feature_map
 from skmtl.losses import Loss, check_loss
 from skmtl.penalties import check_penalty
 from skmtl.solvers.solve import Solution
 from skmtl.solvers.training import Effort, Settings, Training, single_tasks
 from skmtl.targets import TaskData
 
-# Kernels that sparse rows do not have.
-DENSE_KERNELS = ("precomputed", "chi2", "additive_chi2")
+# A kernel that is not in the table is refused by ``fit``, not by those who ask for tags.
+UNKNOWN = KernelFacts()
 # How far the data term of the returned model may be from the one that was certified, relative to the objective.
 ROUNDING = 1e-6
 
@@ -40,7 +40,7 @@ class MultiTaskEstimator(DrawsRelations, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.sparse = self.kernel not in DENSE_KERNELS
+        tags.input_tags.sparse = not isinstance(self.kernel, str) or KERNELS.get(self.kernel, UNKNOWN).sparse_rows
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> Self:
@@ -246,7 +246,7 @@ def assign(estimator: Any, training: Training, settings: Settings, solution: Sol
         fitted["feature_names_in_"] = data.feature_names
     if data.coding.classes is not None:
         fitted["classes_"] = data.coding.classes
-    if has_landmarks(estimator):
+    if training.feature_map.on_landmarks:
         fitted["landmarks_"] = training.feature_map.landmarks_
     if settings.penalty.on_features:
         dual = training.feature_map.dual

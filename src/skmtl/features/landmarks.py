@@ -1,4 +1,4 @@
-r"""Choosing landmarks: the rows on which a kernel is approximated.
+r"""Landmarks, the rows on which a kernel is approximated: how they are chosen, and the kernel between them.
 
 The ridge leverage score of a row says how much the others miss of it. From a pilot sample of s rows,
 
@@ -15,11 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from skmtl._linalg import Array, eigvalsh
+from skmtl._linalg import Array, eigvalsh, not_psd
 from skmtl._rows import Rows
-from skmtl.features.maps import diagonal
+from skmtl.features.kernels import kernel_diagonal
 
 Evaluate = Callable[[Any, Any], Array]
+
+# A kernel misses its own values on the landmarks by no more than this, relative to their size.
+ROUNDING = 1e-8
 
 
 def uniform_landmarks(rows: Rows, count: int, seed: int) -> Any:
@@ -65,7 +68,7 @@ class _Draw:
     def __call__(self, start: int, X: Any, **columns: Any) -> _Drawn:
         n = X.shape[0]
         explained = linalg.solve_triangular(self.factor, self.evaluate(X, self.pilot).T, lower=True)
-        own = diagonal(X, self.evaluate)
+        own = kernel_diagonal(X, self.evaluate)
         scores = np.maximum(own - np.sum(explained**2, axis=0), 1e-12 * np.abs(own))
         # The stream of random numbers is entered at the row's position, one number for each row.
         stream = np.random.PCG64(self.seed)
@@ -84,3 +87,18 @@ class _Draw:
     def _largest(self, drawn: _Drawn) -> _Drawn:
         top = np.argsort(-drawn.keys, kind="stable")[: self.count]
         return _Drawn(drawn.keys[top], drawn.positions[top], drawn.points[top])
+
+
+def pivoted_cholesky(K: Array) -> tuple[Array, Any]:
+    """L, of shape (r, r), and r rows in an order such that K of them is LL' and the others add nothing to it."""
+    factor, pivots, rank, _ = linalg.lapack.dpstrf(K, lower=1)
+    order = pivots - 1
+    if rank == 0:
+        # A kernel that is zero on all landmarks: one function, which is zero, stands for them.
+        return np.ones((1, 1)), order[:1]
+    factor = np.tril(factor)[:, :rank]
+    if rank < len(K):
+        missed = K[np.ix_(order, order)] - factor @ factor.T
+        if np.abs(missed).max() > ROUNDING * np.abs(K).max():
+            raise not_psd(float(eigvalsh(K)[0]))
+    return np.asfortranarray(factor[:rank]), order[:rank]

@@ -3,20 +3,27 @@
 A predictor is ``transform(X) @ coef``, and its squared norm ``coef' M coef`` with M the map's metric.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import ArrayLike
+from scipy import linalg, sparse
 from sklearn.base import BaseEstimator
-from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.utils import check_random_state
 
-from skmtl._linalg import Array
+from skmtl._linalg import Array, eigvalsh
+from skmtl._rows import as_rows
+from skmtl._validation import check_count, check_positive
+from skmtl.features.kernels import KERNELS, Kernel, kernel_diagonal, unknown_kernel
+from skmtl.features.landmarks import leverage_landmarks, pivoted_cholesky, uniform_landmarks
 
-Kernel = str | Callable[..., float]
-# Rows evaluated against one another for the diagonal of the kernel.
-DIAGONAL_BLOCK = 64
-KERNELS = ("precomputed", *sorted(PAIRWISE_KERNEL_FUNCTIONS))
+# How landmarks are drawn, or the landmarks themselves.
+Landmarks = str | ArrayLike
+LANDMARK_CHOICES = ("uniform", "leverage")
+# Up to this condition of K_mm, what is lost of sums that are taken with K_mm for a metric is below their rounding.
+SAFE_CONDITION = 1e5
 
 
 class FeatureMap(BaseEstimator):
@@ -28,6 +35,8 @@ class FeatureMap(BaseEstimator):
     fresh = False
     # Whether the basis functions are k(., x) at some rows, so that coefficients belong to those rows.
     dual = False
+    # Whether those rows are landmarks, kept as ``landmarks_``.
+    on_landmarks = False
 
     def fit(self, X: Array) -> Self:
         """Remember what the basis functions need of the training rows."""
@@ -109,19 +118,13 @@ class KernelMap(FeatureMap):
         return int(self.X_fit_.shape[0])
 
     def size(self, X: Any, *, center: bool) -> float:
-        return float(np.mean(diagonal(X, self._evaluate)))
+        return float(np.mean(kernel_diagonal(X, self._evaluate)))
 
     def _evaluate(self, X: Any, other: Any) -> Array:
         """The kernel at pairs of rows."""
         return np.asarray(
             pairwise_kernels(X, other, metric=self.kernel, filter_params=True, **(self.params or {})), dtype=float
         )
-
-
-def diagonal(X: Any, evaluate: Callable[[Any, Any], Array]) -> Array:
-    """k(x, x) at every row, from small blocks of the kernel, of shape (n,)."""
-    pieces = [X[i : i + DIAGONAL_BLOCK] for i in range(0, X.shape[0], DIAGONAL_BLOCK)]
-    return np.concatenate([np.diag(evaluate(piece, piece)) for piece in pieces])
 
 
 class PrecomputedMap(FeatureMap):
@@ -134,3 +137,115 @@ class PrecomputedMap(FeatureMap):
 
     def transform(self, X: Array) -> Array:
         return X
+
+
+class NystroemMap(KernelMap):
+    r"""k(., x_j) for some rows, the landmarks.
+
+    Predictors are sought among combinations of these functions only, which is the exact problem for the kernel
+    :math:`K_{nm} K_{mm}^{-1} K_{mn}`. With :math:`K_{mm} = LL'`, the rows of :math:`K_{nm} L^{-T}` have the identity
+    for a metric. The factor is pivoted, and landmarks that others span to rounding are dropped.
+
+    Parameters
+    ----------
+    kernel, params
+        As for :class:`KernelMap`.
+    n_components : int or None
+        The number of landmarks; no more than there are rows.
+    landmarks : {"uniform", "leverage"} or array-like of shape (m, d)
+        How rows are drawn: all alike, or by approximate ridge leverage scores. Or the landmarks themselves.
+    random_state : int, RandomState instance or None
+        For the draw.
+    """
+
+    on_rows = False
+    on_landmarks = True
+
+    def __init__(
+        self,
+        kernel: Kernel = "rbf",
+        params: Mapping[str, Any] | None = None,
+        n_components: int | None = 100,
+        landmarks: Landmarks = "uniform",
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(kernel, params)
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.random_state = random_state
+
+    def fit(self, X: Any) -> Self:
+        points = self._given(X.shape[1]) if not isinstance(self.landmarks, str) else self._drawn(X)
+        K = self._evaluate(points, points)
+        if not np.all(np.isfinite(K)):
+            raise ValueError("the kernel has NaN or infinite values here; scale the features or change its parameters.")
+        factor, pivots = pivoted_cholesky(K)
+        self.X_fit_, self.factor_ = points[pivots], factor
+        return self
+
+    @property
+    def landmarks_(self) -> Any:
+        """The landmarks, of shape (m, d)."""
+        return self.X_fit_
+
+    def orthonormal(self, Z: Array) -> Array:
+        # Z' is in the order of memory that BLAS solves in place.
+        return linalg.blas.dtrsm(1.0, self.factor_, Z.T, lower=1, overwrite_b=1).T
+
+    def well_conditioned(self) -> bool:
+        values = eigvalsh(self.factor_ @ self.factor_.T)
+        return bool(values[-1] <= SAFE_CONDITION * values[0])
+
+    def lift(self, W: Array) -> Array:
+        return linalg.solve_triangular(self.factor_, W, lower=True, trans="T", check_finite=False)
+
+    def _given(self, n_features: int) -> Any:
+        given: Any = self.landmarks
+        points = sparse.csr_array(given) if sparse.issparse(given) else np.array(given, dtype=np.float64)
+        if points.ndim != 2 or points.shape[1] != n_features or points.shape[0] == 0:
+            raise ValueError(f"landmarks has shape {points.shape}; it must be (n_components, {n_features}).")
+        if self.n_components not in (None, points.shape[0]):
+            raise ValueError(
+                f"n_components={self.n_components!r}, but landmarks has {points.shape[0]} rows; leave one out."
+            )
+        return points
+
+    def _drawn(self, X: Any) -> Any:
+        rows = as_rows(X)
+        count = min(check_count("n_components", self.n_components), rows.shape[0])
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        if self.landmarks == "uniform":
+            return uniform_landmarks(rows, count, seed)
+        if self.landmarks == "leverage":
+            return leverage_landmarks(rows, count, seed, self._evaluate)
+        raise ValueError(
+            f"landmarks={self.landmarks!r} is not known; choose one of {', '.join(LANDMARK_CHOICES)}, or pass rows."
+        )
+
+
+def make_feature_map(
+    kernel: Kernel,
+    *,
+    gamma: float | None = None,
+    degree: float = 3,
+    coef0: float = 1.0,
+    kernel_params: Mapping[str, Any] | None = None,
+    n_components: int | None = None,
+    landmarks: Landmarks = "uniform",
+    random_state: Any = None,
+) -> FeatureMap:
+    """The feature map of a kernel given by name or as a callable; approximated if there are ``n_components``."""
+    if not callable(kernel) and kernel not in tuple(KERNELS):
+        raise unknown_kernel(kernel)
+    # Without a gamma every kernel falls back on its own default.
+    own = {} if gamma is None or callable(kernel) else {"gamma": check_positive("gamma", gamma, zero=True)}
+    params = kernel_params if callable(kernel) else {**own, "degree": degree, "coef0": coef0}
+    if n_components is not None or not isinstance(landmarks, str):
+        if kernel == "precomputed":
+            raise ValueError('n_components needs the rows themselves, which kernel="precomputed" does not have.')
+        return NystroemMap(kernel, params, n_components, landmarks, random_state)
+    if kernel == "linear":
+        return LinearMap()
+    if kernel == "precomputed":
+        return PrecomputedMap()
+    return KernelMap(kernel, params)

@@ -7,22 +7,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
-from skmtl._linalg import Array
 from skmtl._validation import check_positive
 from skmtl.penalties import Independent, StructurePenalty, check_penalty
 from skmtl.solvers.training import Settings
 
-# Multiples of the mean of diag(K), and of the median heuristic.
+# Multiples of the mean of diag(K).
 ALPHAS = np.logspace(-1, -7, 10)
-GAMMAS = (1 / 16, 1 / 4, 1.0, 4.0)
 # As eps grows, the sparse structure tends to a multiple of the identity: the second is halfway to independent tasks.
 EPS_FACTORS = (1.0, 100.0)
 COMMONS, LONG_COMMONS = (0.0,), (0.0, 10.0)
-KERNELS_WITH_WIDTH = ("rbf", "laplacian")
-KERNELS_WITH_GAMMA = ("rbf", "laplacian", "poly", "polynomial", "sigmoid", "chi2")
-ROWS_FOR_MEDIAN = 500
 
 # A penalty with its own parameters set, and those parameters.
 Variant = tuple[StructurePenalty, dict[str, float]]
@@ -129,18 +123,6 @@ def check_grid(name: str, values: Any, default: Iterable[float] = (), *, zero: b
     if not listed:
         raise ValueError(f"{name} is empty; give at least one number, or leave it out for the default grid.")
     return list(dict.fromkeys(check_positive(f"an entry of {name}", value, zero=zero) for value in listed))
-
-
-def default_gammas(kernel: Any, X: Array) -> list[float | None]:
-    """Inverse widths around the median heuristic where the kernel has one, else the kernel's own default."""
-    if not isinstance(kernel, str) or kernel not in KERNELS_WITH_WIDTH:
-        return [None]
-    rows = X[:: -(-X.shape[0] // ROWS_FOR_MEDIAN)]
-    metric = euclidean_distances if kernel == "rbf" else manhattan_distances
-    distances = metric(rows)[np.triu_indices(rows.shape[0], 1)]
-    distances = distances**2 if kernel == "rbf" else distances
-    distances = distances[distances > 0.0]
-    return [factor / float(np.median(distances)) for factor in GAMMAS] if len(distances) else [None]
 
 
 def _as_list(penalty: Any) -> list[Any]:

@@ -8,17 +8,16 @@ import numpy as np
 
 from skmtl._linalg import Array
 from skmtl.estimators.base import make_effort, make_settings, publish
+from skmtl.features import KERNELS, check_kernel, default_gammas
 from skmtl.losses import Loss
 from skmtl.model_selection.grid import (
     ALPHAS,
     COMMONS,
     EPS_FACTORS,
-    KERNELS_WITH_GAMMA,
     LONG_COMMONS,
     Candidate,
     candidate_estimator,
     check_grid,
-    default_gammas,
     make_candidates,
     make_penalties,
 )
@@ -91,8 +90,8 @@ def _score_grid(
 def _gammas(search: Any, data: TaskData) -> list[float | None]:
     if search.gammas is None:
         return default_gammas(search.kernel, data.X)
-    if search.kernel not in KERNELS_WITH_GAMMA:
-        known = ", ".join(KERNELS_WITH_GAMMA)
+    if "gamma" not in check_kernel(search.kernel).parameters:
+        known = ", ".join(name for name, facts in KERNELS.items() if "gamma" in facts.parameters)
         raise ValueError(f"gammas was given, but kernel={search.kernel!r} has no gamma; kernels that do are {known}.")
     return list(check_grid("gammas", search.gammas, zero=False))
 

@@ -12,13 +12,14 @@ from skmtl.penalties.cluster import Cluster
 from skmtl.penalties.features import Features
 from skmtl.penalties.fixed import Fixed
 from skmtl.penalties.frobenius import Frobenius
+from skmtl.penalties.groups import Groups
 from skmtl.penalties.independent import Independent
 from skmtl.penalties.laplacian import Laplacian
 from skmtl.penalties.sparse import Sparse
 from skmtl.penalties.trace import Trace
 
 PENALTIES: dict[str, type[StructurePenalty]] = {
-    cls.name: cls for cls in (Sparse, Trace, Features, Frobenius, Cluster, Laplacian, Fixed, Independent)
+    cls.name: cls for cls in (Sparse, Groups, Trace, Features, Frobenius, Cluster, Laplacian, Fixed, Independent)
 }
 
 
@@ -32,7 +33,7 @@ def check_penalty(penalty: str | StructurePenalty, n_tasks: int) -> StructurePen
     if isinstance(penalty, type):
         name = penalty.__name__
         raise TypeError(f"penalty={name} is a class; pass an object of it, such as {name}().")
-    if not hasattr(penalty, "minimize"):
+    if not isinstance(penalty, StructurePenalty):
         raise TypeError(f"penalty={penalty!r} is neither a name nor a StructurePenalty.")
     penalty.check(n_tasks)
     return penalty
@@ -78,6 +79,7 @@ __all__ = [
     "Features",
     "Fixed",
     "Frobenius",
+    "Groups",
     "Independent",
     "Laplacian",
     "Sparse",

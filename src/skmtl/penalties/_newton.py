@@ -1,14 +1,17 @@
-"""Active-set Newton for smooth(A) + tr(A) + rho sum_{t != s} |A_ts| over positive definite A.
+"""Newton for smooth(A) + tr(A) + a norm of the relations between tasks, over positive definite A.
 
-Entries that leave the active set are exactly zero, so a graph read off A needs no threshold.
+The norm has kinks, and they are what makes relations exactly zero: a graph read off A needs no threshold. Between its
+kinks it is smooth. Each iteration takes one Newton step on the smooth piece of the norm that the subgradient of least
+norm points into; what would cross a kink on the way stops there, at zero.
 """
 
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 from scipy import linalg
 
-from skmtl._linalg import Array, Mask, conjugate_gradients, symmetric_part
+from skmtl._linalg import Array, conjugate_gradients, eigh, inverse_spd, symmetric_part
 from skmtl.penalties.base import ASK_EARLY, Certify, Smooth, SmoothPoint
 
 # Above this share of free entries the preconditioner that inverts the whole space pays.
@@ -16,35 +19,86 @@ DENSE_SHARE = 0.95
 MAX_CG_STEPS = 500
 MAX_BACKTRACKS = 40
 NOTHING_LEFT = 1e-9
+# A ridge of this share of the mean of diag(S) needs no continuation; stages need no more than this accuracy.
+GENTLE_RIDGE = 3e-2
+STAGE_TOL = 1e-7
+# The search along a segment of dual points.
+MAX_MIXTURES = 30
+SMALLEST_THETA = 1e-12
+RESOLUTION = 1e-10
+
+
+class Piece(Protocol):
+    """The norm near one structure, where relations that are zero either stay so or leave zero one way."""
+
+    # The subgradient of least norm of the whole objective: zero on all relations that are rightly zero.
+    residual: Array
+
+    def project(self, D: Array) -> Array:
+        """The part of a change of A that stays on this piece."""
+
+    def curvature(self, D: Array) -> Array | float:
+        """Product of the second derivative of the norm with a change of A."""
+
+    def preconditioner(self, P: Array, Q: Array) -> Callable[[Array], Array]:
+        """Approximate inverse, on this piece, of D -> P D Q + Q D P plus the curvature."""
+
+    def land(self, trial: Array) -> Array:
+        """A structure with all that has left the piece at zero, where the piece ends."""
+
+
+class RelationNorm(Protocol):
+    """A norm of what is off the diagonal, as a solver needs it; it is max tr(A W) - tr(A) over its dual points W."""
+
+    def value(self, A: Array) -> float:
+        """The norm of A."""
+
+    def dual_point(self, W: Array) -> Array:
+        """A dual point near W. The identity is always one, and the dual points are a convex set."""
+
+    def piece(self, A: Array, gradient: Array) -> Piece:
+        """The piece to move on from A, given the gradient of all the rest of the objective."""
 
 
 def soft_threshold(M: Array, threshold: Array | float) -> Array:
-    """Shrink every entry towards zero by ``threshold``."""
+    """Shrink every entry towards zero by ``threshold``; the proximal map of the l1 norm (SKMTL eq. 8)."""
     return np.maximum(M - threshold, 0.0) + np.minimum(M + threshold, 0.0)
 
 
+def hessian_diagonal(P: Array, Q: Array) -> Array:
+    """The diagonal of D -> P D Q + Q D P over symmetric matrices, one number for each entry."""
+    p, q = np.diag(P), np.diag(Q)
+    diagonal = np.outer(p, q) + np.outer(q, p) + 2.0 * P * Q
+    np.fill_diagonal(diagonal, 2.0 * p * q)
+    return diagonal
+
+
+def whole_inverse(P: Array, Q: Array) -> Callable[[Array], Array]:
+    """The inverse of D -> P D Q + Q D P over all symmetric matrices."""
+    # With X'PX = I and X'QX = diag(q) it is one division.
+    q, X = linalg.eigh(Q, P, check_finite=False)
+    q = np.maximum(q, 1e-14 * q[-1])
+    reciprocal = 1.0 / (q[:, None] + q[None, :])
+    return lambda R: symmetric_part(X @ ((X.T @ R @ X) * reciprocal) @ X.T)
+
+
 def active_newton(
-    smooth: Smooth, start: Array, rho: float, *, certify: Certify, tol: float, max_iter: int
+    smooth: Smooth, start: Array, norm: RelationNorm, *, certify: Certify, tol: float, max_iter: int
 ) -> tuple[Array, float, int]:
-    """Minimise smooth(A) + tr(A) + rho sum_{t != s} |A_ts|; returns A, its relative gap and the iterations."""
-    n_tasks = len(start)
-    weight = rho * (1.0 - np.eye(n_tasks))
+    """Minimize smooth(A) + tr(A) + norm(A); returns A, its relative gap and the iterations."""
+    identity = np.eye(len(start))
 
     def objective(A: Array, point: SmoothPoint) -> float:
-        return float(point.value + np.trace(A) + np.sum(weight * np.abs(A)))
+        return float(point.value + np.trace(A) + norm.value(A))
 
     A, point = start, smooth(start)
     if point is None:
         raise ValueError("the structure to start from must be positive definite")
     value, forcing, iteration = objective(A, point), 0.1, 0
     for iteration in range(1, max_iter + 1):
-        G = point.gradient + np.eye(n_tasks)
-        # The subgradient of least norm: zero on the entries that are rightly zero.
-        residual = np.where(A != 0.0, G + weight * np.sign(A), soft_threshold(G, weight))
-        free = (A != 0.0) | (residual != 0.0)
-        orthant = np.where(A != 0.0, np.sign(A), -np.sign(residual))
-        D, decrease = _newton_direction(point, residual, free, forcing)
-        accepted = _backtrack(smooth, objective, A, value, D, residual, orthant)
+        piece = norm.piece(A, point.gradient + identity)
+        D, decrease = _newton_direction(point, piece, forcing)
+        accepted = _backtrack(smooth, objective, A, value, D, piece)
         if accepted is None:
             break
         before = value
@@ -61,31 +115,16 @@ def active_newton(
     return A, certify(A, point, value), iteration
 
 
-def _newton_direction(point: SmoothPoint, residual: Array, free: Mask, forcing: float) -> tuple[Array, float]:
-    """Conjugate gradients for Hessian D = -residual on the free entries; D and -<D, residual>."""
-    precondition = _make_preconditioner(point.P, point.Q, free)
-    enough = forcing**2 * float(np.vdot(residual, precondition(residual)))
+def _newton_direction(point: SmoothPoint, piece: Piece, forcing: float) -> tuple[Array, float]:
+    """Conjugate gradients for Hessian D = -residual on the piece; D and -<D, residual>."""
+    precondition = piece.preconditioner(point.P, point.Q)
+    enough = forcing**2 * float(np.vdot(piece.residual, precondition(piece.residual)))
 
     def apply(D: Array) -> Array:
-        return np.where(free, point.hessian(D), 0.0)
+        return piece.project(point.hessian(D) + piece.curvature(D))
 
-    D = conjugate_gradients(apply, -residual, precondition, lambda r, rz: rz <= enough, max_steps=MAX_CG_STEPS)
-    return D, -float(np.sum(D * residual))
-
-
-def _make_preconditioner(P: Array, Q: Array, free: Mask) -> Callable[[Array], Array]:
-    """Approximate inverse of D -> P D Q + Q D P on the free entries."""
-    if free.mean() > DENSE_SHARE:
-        # With X'PX = I and X'QX = diag(q) the inverse over all entries is one division.
-        q, X = linalg.eigh(Q, P, check_finite=False)
-        q = np.maximum(q, 1e-14 * q[-1])
-        inverse = 1.0 / (q[:, None] + q[None, :])
-        return lambda R: np.where(free, symmetric_part(X @ ((X.T @ R @ X) * inverse) @ X.T), 0.0)
-    p, q = np.diag(P), np.diag(Q)
-    diagonal = np.outer(p, q) + np.outer(q, p) + 2.0 * P * Q
-    np.fill_diagonal(diagonal, 2.0 * p * q)
-    inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=free & (diagonal > 0.0))
-    return lambda R: inverse * R
+    D = conjugate_gradients(apply, -piece.residual, precondition, lambda r, rz: rz <= enough, max_steps=MAX_CG_STEPS)
+    return D, -float(np.sum(D * piece.residual))
 
 
 def _backtrack(
@@ -94,18 +133,92 @@ def _backtrack(
     A: Array,
     value: float,
     D: Array,
-    residual: Array,
-    orthant: Array,
+    piece: Piece,
 ) -> tuple[Array, SmoothPoint, float] | None:
-    """The first step along D that gains enough; an entry that would cross zero stops there."""
+    """The first step along D that gains enough."""
     step = 1.0
     for _ in range(MAX_BACKTRACKS):
-        trial = A + step * D
-        trial = np.where(trial * orthant > 0.0, trial, 0.0)
+        trial = piece.land(A + step * D)
         point = smooth(trial)
         if point is not None:
             trial_value = objective(trial, point)
-            if trial_value <= value + 1e-4 * float(np.sum(residual * (trial - A))):
+            if trial_value <= value + 1e-4 * float(np.sum(piece.residual * (trial - A))):
                 return trial, point, trial_value
         step *= 0.5
     return None
+
+
+def best_mixture(M: Array, N: Array, *, enough: float = np.inf) -> tuple[float, float]:
+    """max over theta in [0, 1] of 2 tr(((1 - theta) M + theta N)^{1/2}), and theta; -inf and 1 when none tried is PSD.
+
+    The function is concave, and every value returned is attained, so a search cut short costs tightness alone.
+    It ends early at a value of ``enough``. At the optimum of the problem theta = 0 and nothing is searched.
+    """
+    low, high, theta, best, best_theta = SMALLEST_THETA, 1.0, 0.0, -np.inf, 1.0
+    for _ in range(MAX_MIXTURES):
+        m, U = eigh((1.0 - theta) * M + theta * N)
+        slopes = np.einsum("it,it->t", U, (N - M) @ U)
+        if m[0] > 0.0:
+            value = 2.0 * float(np.sum(np.sqrt(m)))
+            slope = float(np.sum(slopes / np.sqrt(m)))
+            if value > best:
+                best, best_theta = value, theta
+            # By concavity nothing in the bracket is better than this.
+            ahead = slope * ((high if slope > 0.0 else low) - theta)
+            if best >= enough or ahead <= RESOLUTION * abs(best):
+                break
+        else:
+            # Outside the cone, go where the smallest eigenvalue grows.
+            slope = float(slopes[0])
+        if slope > 0.0:
+            low = max(theta, low)
+        elif theta <= low:
+            break
+        else:
+            high = theta
+        # Useful values of theta span many decades.
+        theta = float(np.sqrt(low * high))
+        if high - low <= 1e-6 * high:
+            break
+    return best, best_theta
+
+
+def descend(
+    solve: Callable[[Array, float, bool], tuple[Array, float, int]],
+    start: Array,
+    level: float,
+    first_level: float,
+    *,
+    factor: float = 10.0**0.5,
+) -> tuple[Array, float, int]:
+    """Follow the solution from ``first_level`` of the ridge on S down to ``level``.
+
+    Where S is nearly singular, Newton from a cold start crawls. Directions in which S has nothing but the
+    ridge e carry eigenvalues sqrt(e) of A, so A is nearly linear in sqrt(e): each stage starts from the line
+    through the two before it. ``solve(start, level, last)`` is one stage.
+    """
+    trail: list[tuple[float, Array]] = []
+    current, n_iter = max(first_level, level), 0
+    while True:
+        last = current <= level
+        A, gap, stage_iter = solve(_extrapolate(trail, current, start), current, last)
+        n_iter += stage_iter
+        if last:
+            return A, gap, n_iter
+        trail = [*trail[-1:], (np.sqrt(current), A)]
+        # A last step shorter than half a usual one is merged into the one before it.
+        current = level if current < level * factor**1.5 else current / factor
+
+
+def _extrapolate(trail: list[tuple[float, Array]], level: float, start: Array) -> Array:
+    """The line through the last two structures, at sqrt(level); entries that would cross zero stop there."""
+    if len(trail) < 2:
+        return trail[-1][1] if trail else start
+    (x0, A0), (x1, A1) = trail
+    ahead = (np.sqrt(level) - x1) / (x1 - x0)
+    for damping in (1.0, 0.8, 0.5):
+        A = A1 + damping * ahead * (A1 - A0)
+        A = np.where(A * A1 > 0.0, A, 0.0)
+        if inverse_spd(A) is not None:
+            return A
+    return A1

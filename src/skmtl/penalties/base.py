@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
-from skmtl._linalg import Array, inverse_spd
+from skmtl._linalg import Array
 
 
 class StructureStep(NamedTuple):
@@ -46,20 +45,42 @@ Certify = Callable[[Array, SmoothPoint, float], float]
 class StructurePenalty(BaseEstimator):
     r"""A penalty :math:`R(A)` on the matrix that relates the tasks.
 
-    A subclass states its ``name``, its formula ``tex`` and its ``reference``, and implements
-    :meth:`value`, :meth:`minimize` and :meth:`lower_bound`. What else it can do it declares: nobody guesses.
+    It must be convex. A subclass states its ``name``, its formula ``tex`` and its ``reference``, and implements
+    :meth:`value`, :meth:`minimize` and :meth:`lower_bound`; :meth:`check` where it has parameters and :meth:`grid`
+    where they are worth a search. What else it can do it declares, for nobody guesses.
+
+    Attributes
+    ----------
+    name : str
+        What users write, on the command line too.
+    tex : str
+        R(A) in TeX, for the tables of methods.
+    reference : str
+        Authors and year, or a few words where there is no paper.
+    known : bool, default=False
+        Whether the structure is known beforehand, as :meth:`structure`. Then nothing about it is learned, the term
+        :math:`\epsilon \operatorname{tr}(A^{-1})` is left out of the objective, and the structure may be singular.
+    joint : bool, default=False
+        Whether :meth:`minimize_with` is there, which opens the joint Newton.
+    exact_bound : bool, default=False
+        Whether :meth:`lower_bound` is the minimum itself, whatever the guess.
+    path_parameter : str or None, default=None
+        The parameter that turns the graph from sparse to dense, along which a path can be followed.
+    on_features : bool, default=False
+        Whether :meth:`feature_structure` is there: the same problem has a matrix on the side of the features.
+
+    See Also
+    --------
+    skmtl.minimize_structure : The structure step of any penalty.
     """
 
     name = ""
     tex = ""
     reference = ""
-    # Whether the structure is known beforehand, as ``structure(n_tasks)``, so that nothing about it is learned.
     known = False
-    # Whether ``minimize_with`` is there, which opens the joint Newton.
     joint = False
-    # The parameter that turns the graph from sparse to dense, along which a path can be followed.
+    exact_bound = False
     path_parameter: str | None = None
-    # Whether ``feature_structure`` is there: the same problem has a matrix on the side of the features.
     on_features = False
 
     @property
@@ -92,19 +113,19 @@ class StructurePenalty(BaseEstimator):
         """R(A), infinite outside its domain."""
         raise NotImplementedError
 
-    def cost(self, A: Array, eps: float) -> float:
-        """eps tr(A^-1) + R(A): what the structure costs by itself."""
-        inverse = inverse_spd(A)
-        return np.inf if inverse is None else float(eps * np.trace(inverse)) + self.value(A)
-
     def minimize(self, S: Array, *, start: Array | None = None, tol: float = 1e-9) -> StructureStep:
-        """The structure step, argmin over A of tr(A^-1 S) + R(A)."""
+        """The structure step, argmin over A of tr(A^-1 S) + R(A) (SKMTL eq. 7).
+
+        ``start`` is a guess that may speed it up, and may be nonsense. The step ends at a relative gap of ``tol`` or
+        says how large its gap is; a closed form says 0.
+        """
         raise NotImplementedError
 
     def lower_bound(self, Q: Array, eps: float, structure: Array, scale: float = 1.0) -> float:
         """A number not above the minimum over A of eps tr(A^-1) + R(A) - scale^2 tr(A Q).
 
-        ``structure`` is a guess of the minimiser; the bound holds for any guess and is tight for a good one.
+        ``structure`` is a guess of the minimizer; the bound holds for any guess and is tight for a good one. It is
+        -inf where nothing can be proved. The term of eps is left out where the structure is ``known``.
         """
         raise NotImplementedError
 

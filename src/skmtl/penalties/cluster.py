@@ -42,6 +42,7 @@ class Cluster(StructurePenalty):
     name = "cluster"
     tex = r"A^{-1} = \epsilon_M U + \epsilon_B (M - U) + \epsilon_W (I - M), \; 0 \preceq M \preceq I"
     reference = "Jacob, Bach, Vert, 2008"
+    exact_bound = True
 
     def __init__(
         self, n_clusters: int | None = None, *, within: float = 10.0, between: float = 1.0, mean: float = 0.5

@@ -28,6 +28,7 @@ class Frobenius(StructurePenalty):
     name = "frobenius"
     tex = r"w\,\|A\|_F^2"
     reference = "Dinuzzo, Ong, Gehler, Pillonetto, 2011"
+    exact_bound = True
 
     def __init__(self, weight: float = 1.0) -> None:
         self.weight = weight

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from skmtl._continuation import GENTLE_RIDGE, descend
 from skmtl._linalg import Array, eigvalsh, single_threaded
 from skmtl._validation import check_count, check_positive, is_number
 from skmtl.penalties._graph_newton import graph_newton, graph_structure
+from skmtl.penalties._newton import GENTLE_RIDGE, descend
 from skmtl.penalties.base import StructurePenalty, StructureStep
 
 BOUND_TOL = 1e-11
@@ -44,6 +44,7 @@ class Laplacian(StructurePenalty):
     name = "laplacian"
     tex = r"0 \text{ if } A 1 = 1/g, \; A_{ts} \ge 0, \; \operatorname{tr}(A) \le \tau/g, \; \infty \text{ otherwise}"
     reference = "Argyriou, Clémençon, Zhang, 2014"
+    exact_bound = True
 
     def __init__(
         self, ridge: float = 1.0, *, tau: float | None = None, share: float = 0.5, max_iter: int = 100

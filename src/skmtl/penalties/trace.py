@@ -23,6 +23,7 @@ class Trace(StructurePenalty):
     name = "trace"
     tex = r"0 \text{ if } \operatorname{tr}(A) \le 1, \; \infty \text{ otherwise}"
     reference = "Zhang, Yeung, 2010"
+    exact_bound = True
 
     def value(self, A: Array) -> float:
         return 0.0 if np.trace(A) <= 1.0 + 1e-9 else np.inf

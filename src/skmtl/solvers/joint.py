@@ -6,9 +6,9 @@ from typing import cast
 
 import numpy as np
 
-from skmtl._continuation import GENTLE_RIDGE, STAGE_TOL, descend
 from skmtl._linalg import Array, inverse_spd
 from skmtl.objective import EliminatedFit, Problem, Proof
+from skmtl.penalties._newton import GENTLE_RIDGE, STAGE_TOL, descend
 from skmtl.penalties.base import ASK_EARLY, Certify, SmoothPoint
 
 # Newton from a structure with a ridge, the last ridge or not: structure, gap and iterations.

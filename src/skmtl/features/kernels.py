@@ -1,0 +1,97 @@
+"""What is known about each kernel: the one table that estimators, searches and reports read."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
+
+from skmtl._linalg import Array
+
+# A name that scikit-learn's ``pairwise_kernels`` knows, "precomputed", or a function of two rows.
+Kernel = str | Callable[..., float]
+
+# Multiples of the median heuristic that a search tries, and the rows that are enough to find the median.
+GAMMA_FACTORS = (1 / 16, 1 / 4, 1.0, 4.0)
+ROWS_FOR_MEDIAN = 500
+# Rows evaluated against one another for the diagonal of a kernel.
+DIAGONAL_BLOCK = 64
+
+
+def squared_distances(X: Any) -> Array:
+    """Squared Euclidean distances between all rows."""
+    return np.asarray(euclidean_distances(X) ** 2)
+
+
+@dataclass(frozen=True)
+class KernelFacts:
+    """What is known about one kernel.
+
+    Attributes
+    ----------
+    parameters : tuple of str
+        Those of gamma, degree and coef0 that it takes.
+    sparse_rows : bool
+        Whether it takes sparse rows.
+    positive : bool
+        Whether it is positive semidefinite on any rows, for every gamma > 0, degree >= 1 and coef0.
+    distances : callable or None
+        Distances between rows, of which k is a function of gamma times that distance; gamma, an inverse width, is then
+        searched around one over their median. None where gamma is not searched.
+    """
+
+    parameters: tuple[str, ...] = ()
+    sparse_rows: bool = True
+    positive: bool = True
+    distances: Callable[[Any], Array] | None = None
+
+
+# Polynomial and sigmoid kernels have a gamma that is no inverse width: nothing is gained by searching it.
+_POLYNOMIAL = KernelFacts(("gamma", "degree", "coef0"), positive=False)
+KERNELS: dict[str, KernelFacts] = {
+    "precomputed": KernelFacts(sparse_rows=False, positive=False),
+    "additive_chi2": KernelFacts(sparse_rows=False, positive=False),
+    "chi2": KernelFacts(("gamma",), sparse_rows=False),
+    "cosine": KernelFacts(),
+    "laplacian": KernelFacts(("gamma",), distances=manhattan_distances),
+    "linear": KernelFacts(),
+    "poly": _POLYNOMIAL,
+    "polynomial": _POLYNOMIAL,
+    "rbf": KernelFacts(("gamma",), distances=squared_distances),
+    "sigmoid": KernelFacts(("gamma", "coef0"), positive=False),
+}
+# Of a function that the user wrote nothing is known; it gets the rows as they are.
+_CALLABLE = KernelFacts(positive=False)
+
+
+def check_kernel(kernel: Kernel) -> KernelFacts:
+    """What is known about a kernel, given by name or as a function; ``ValueError`` for a name that is not known."""
+    if callable(kernel):
+        return _CALLABLE
+    if not isinstance(kernel, str) or kernel not in KERNELS:
+        raise unknown_kernel(kernel)
+    return KERNELS[kernel]
+
+
+def unknown_kernel(kernel: Any) -> ValueError:
+    """The error for a kernel that is neither a name of the table nor a function."""
+    return ValueError(f"kernel={kernel!r} is not known; choose one of {', '.join(KERNELS)}, or pass a callable.")
+
+
+def default_gammas(kernel: Kernel, X: Any) -> list[float | None]:
+    """Inverse widths around the median heuristic where gamma is searched, else None, the kernel's own default."""
+    distances = check_kernel(kernel).distances
+    if distances is None:
+        return [None]
+    rows = X[:: -(-X.shape[0] // ROWS_FOR_MEDIAN)]
+    between = distances(rows)[np.triu_indices(rows.shape[0], 1)]
+    # Rows that stand twice say nothing about the width.
+    between = between[between > 0.0]
+    return [factor / float(np.median(between)) for factor in GAMMA_FACTORS] if len(between) else [None]
+
+
+def kernel_diagonal(X: Any, evaluate: Callable[[Any, Any], Array]) -> Array:
+    """k(x, x) at every row, from small blocks of the kernel, of shape (n,)."""
+    pieces = [X[i : i + DIAGONAL_BLOCK] for i in range(0, X.shape[0], DIAGONAL_BLOCK)]
+    return np.concatenate([np.diag(evaluate(piece, piece)) for piece in pieces])

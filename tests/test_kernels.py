@@ -1,0 +1,102 @@
+"""The table of kernels says what scikit-learn says, and what mathematics says."""
+
+import inspect
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics.pairwise import (
+    PAIRWISE_KERNEL_FUNCTIONS,
+    euclidean_distances,
+    manhattan_distances,
+    pairwise_kernels,
+)
+
+from skmtl.features import KERNELS, check_kernel, default_gammas, make_feature_map
+
+NAMED = sorted(set(KERNELS) - {"precomputed"})
+# Parameters at which kernels that are not always positive semidefinite show it on random rows.
+INDEFINITE = {"additive_chi2": {}, "poly": {"coef0": -3.0}, "polynomial": {"coef0": -3.0}, "sigmoid": {"coef0": -2.0}}
+
+
+def rows(rng, n=40):
+    """Random rows without negative numbers, which every kernel takes."""
+    return rng.uniform(0.0, 1.0, (n, 3))
+
+
+def lowest_eigenvalue(K):
+    return np.linalg.eigvalsh(K)[0] / np.abs(K).max()
+
+
+def test_the_table_holds_the_kernels_of_scikit_learn():
+    assert set(NAMED) == set(PAIRWISE_KERNEL_FUNCTIONS)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_parameters_are_those_of_the_function(name):
+    signature = inspect.signature(inspect.unwrap(PAIRWISE_KERNEL_FUNCTIONS[name]))
+    assert set(KERNELS[name].parameters) == set(signature.parameters) & {"gamma", "degree", "coef0"}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMED if KERNELS[name].sparse_rows])
+def test_sparse_rows_are_taken(name, rng):
+    X = rows(rng)
+    K = pairwise_kernels(sparse.csr_array(X), metric=name)
+    np.testing.assert_allclose(K, pairwise_kernels(X, metric=name), atol=1e-10)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMED if not KERNELS[name].sparse_rows])
+def test_sparse_rows_are_refused(name, rng):
+    with pytest.raises(TypeError, match="Sparse"):
+        pairwise_kernels(sparse.csr_array(rows(rng)), metric=name)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMED if KERNELS[name].positive])
+@pytest.mark.parametrize("gamma", [1e-2, 1.0, 30.0])
+def test_positive_kernels_are_positive_semidefinite(name, gamma, rng):
+    K = pairwise_kernels(rows(rng), metric=name, filter_params=True, gamma=gamma)
+    assert lowest_eigenvalue(K) >= -1e-12
+
+
+@pytest.mark.parametrize("name", [name for name in NAMED if not KERNELS[name].positive])
+def test_other_kernels_may_be_indefinite(name, rng):
+    K = pairwise_kernels(rows(rng), metric=name, filter_params=True, **INDEFINITE[name])
+    assert lowest_eigenvalue(K) < -1e-3
+
+
+@pytest.mark.parametrize("name", [name for name in NAMED if KERNELS[name].distances])
+def test_searched_kernels_are_a_function_of_gamma_times_the_distance(name, rng):
+    X = rows(rng)
+    distances = KERNELS[name].distances(X)
+    K = pairwise_kernels(X, metric=name, gamma=0.7)
+    np.testing.assert_allclose(K, np.exp(-0.7 * distances), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("name", "distances"), [("rbf", lambda X: euclidean_distances(X) ** 2), ("laplacian", manhattan_distances)]
+)
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_gammas_lie_around_one_over_the_median_distance(name, distances, make, rng):
+    X = rng.standard_normal((30, 4))
+    median = np.median(distances(X)[np.triu_indices(30, 1)])
+    np.testing.assert_allclose(np.array(default_gammas(name, make(X))) * median, [1 / 16, 1 / 4, 1, 4])
+    # Units of the features change gammas, and the kernel not at all.
+    small, large = (pairwise_kernels(c * X, metric=name, gamma=default_gammas(name, c * X)[2]) for c in (1e-3, 1e3))
+    np.testing.assert_allclose(small, large, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", [*sorted(set(KERNELS) - {"rbf", "laplacian"}), np.dot])
+def test_other_kernels_keep_their_own_gamma(kernel, rng):
+    assert default_gammas(kernel, rows(rng)) == [None]
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian"])
+def test_rows_that_are_all_alike_have_no_width(name):
+    assert default_gammas(name, np.ones((5, 2))) == [None]
+
+
+@pytest.mark.parametrize("kernel", ["gauss", 3, None, ["rbf"]])
+def test_unknown_kernels_are_named_with_the_known_ones(kernel):
+    for ask in (check_kernel, make_feature_map):
+        with pytest.raises(ValueError, match=r"is not known; choose one of .*rbf"):
+            ask(kernel)
