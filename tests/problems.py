@@ -12,6 +12,11 @@ def random_psd(rng, n_tasks, *, rank=None, ridge=0.1):
     return S + ridge * np.mean(np.diag(S)) * np.eye(n_tasks)
 
 
+def step_cost(penalty, A, S):
+    """What the structure step minimizes: tr(A^-1 S) + R(A)."""
+    return float(np.trace(np.linalg.solve(A, S))) + penalty.value(A)
+
+
 def related_tasks(rng, n, n_tasks, *, n_features=5, rank=None, noise=0.3):
     """Rows X and targets Y whose tasks share ``rank`` smooth functions of X."""
     rank = rank or max(1, n_tasks // 2)
@@ -19,6 +24,14 @@ def related_tasks(rng, n, n_tasks, *, n_features=5, rank=None, noise=0.3):
     shared = np.sin(X @ rng.standard_normal((n_features, rank)))
     Y = shared @ rng.standard_normal((rank, n_tasks)) + noise * rng.standard_normal((n, n_tasks))
     return X, Y
+
+
+def with_gaps(rng, Y, share=0.4):
+    """Y with NaN at random, at least one label in every row and two of every task."""
+    gaps = rng.random(Y.shape) < share
+    gaps[np.arange(len(Y)), rng.integers(0, Y.shape[1], len(Y))] = False
+    gaps[:2] = False
+    return np.where(gaps, np.nan, Y)
 
 
 def gram(X, kernel):

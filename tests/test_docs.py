@@ -18,11 +18,16 @@ INSIDE = ["docs/math.md", "CONTRIBUTING.md"]
 FOREIGN = {"KernelRidge", "BaseEstimator"}
 
 
+def listed(found):
+    return "\n" + "\n".join(found)
+
+
 def test_links_lead_somewhere():
     links = [(page, target) for page in PAGES for target in re.findall(r"\]\(([^)#\s]+)", page.read_text())]
     files = [(page, target) for page, target in links if not target.startswith("https://")]
     assert len(files) > 20
-    assert [f"{page.name}: {target}" for page, target in files if not (page.parent / target).exists()] == []
+    broken = [f"{page.name}: {target}" for page, target in files if not (page.parent / target).exists()]
+    assert not broken, listed(broken)
 
 
 # Names ----------------------------------------------------------------------------------------------------------------
@@ -79,7 +84,7 @@ def test_names_in_the_documents_exist(page):
     found = [(number, name) for number, name in found if not is_file(name) and name not in FOREIGN]
     assert len(found) > 5
     stale = [f"{page}:{number} names `{name}`, which src/ does not have" for number, name in found if not exists(name)]
-    assert stale == []
+    assert not stale, listed(stale)
 
 
 @pytest.mark.parametrize("page", INSIDE)
@@ -90,7 +95,7 @@ def test_files_in_the_documents_exist(page):
     found = [(number, code) for number, code in found if code != "penalties/yours.py"]
     places = (ROOT, ROOT / "src" / "skmtl", ROOT / "docs")
     gone = [f"{page}:{number} {code}" for number, code in found if not any((place / code).exists() for place in places)]
-    assert gone == []
+    assert not gone, listed(gone)
 
 
 def test_the_laws_of_names_see_what_they_forbid():
@@ -131,9 +136,11 @@ def test_equations_in_the_code_are_on_the_page():
     """A comment ``(SKMTL eq. n)`` in src/ has a row in docs/math.md."""
     page = equations_on_the_page()
     assert len(page) == len(set(page)) > 5
-    assert {n: sorted(files) for n, files in tags().items() if n not in page} == {}
+    lost = [f"(SKMTL eq. {n}) stands in {', '.join(sorted(files))}" for n, files in tags().items() if n not in page]
+    assert not lost, listed(lost)
 
 
 def test_equations_on_the_page_are_in_the_code():
     """A row in docs/math.md has a comment ``(SKMTL eq. n)`` where the equation is computed."""
-    assert [f"no (SKMTL eq. {n}) in src/" for n in equations_on_the_page() if n not in tags()] == []
+    lost = [f"no comment (SKMTL eq. {n}) in src/" for n in equations_on_the_page() if n not in tags()]
+    assert not lost, listed(lost)

@@ -1,6 +1,7 @@
 """Every public name is documented as numpydoc asks: parameters, result, attributes, relatives, an example that runs."""
 
 import dataclasses
+import doctest
 import importlib
 import inspect
 import pkgutil
@@ -75,7 +76,7 @@ def path(value):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_numpydoc_finds_no_mistake(name):
-    assert mistakes(NAMES[name]) == []
+    assert not (found := mistakes(NAMES[name])), "\n" + "\n".join(found)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -84,6 +85,14 @@ def test_no_backslash_breaks_a_docstring(name):
     text = NAMES[name].__doc__ or ""
     assert not set(text) & set("\a\b\f\r\t\v")
     assert [line for line in text.splitlines() if line.endswith("\\")] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_examples_can_be_run(name):
+    """They run with all other doctests; here something must be there to run, and nothing may be skipped."""
+    examples = doctest.DocTestParser().get_examples(inspect.getdoc(NAMES[name]) or "")
+    assert examples
+    assert not any(doctest.SKIP in example.options for example in examples)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -34,6 +34,10 @@ DUCK_TYPING = {
 }
 
 
+def listed(path, found):
+    return "\n" + "\n".join(f"{path}:{place}" for place in found)
+
+
 def attributes(tree):
     return [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
 
@@ -98,18 +102,18 @@ def guesses(source):
 
 @pytest.mark.parametrize("path", SOURCES)
 def test_privates_stay_at_home(path):
-    assert foreign_privates(SOURCES[path]) == []
+    assert not (found := foreign_privates(SOURCES[path])), listed(path, found)
 
 
 @pytest.mark.parametrize("path", SOURCES)
 def test_namespaces_are_not_used_as_tables(path):
-    assert namespaces(SOURCES[path]) == []
+    assert not (found := namespaces(SOURCES[path])), listed(path, found)
 
 
 @pytest.mark.parametrize("path", SOURCES)
 def test_capabilities_are_declared(path):
     """Ours say what they can: a class attribute with a default in the base class, or a method of the contract."""
-    assert guesses(SOURCES[path]) == []
+    assert not (found := guesses(SOURCES[path])), listed(path, found)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +155,8 @@ WITHOUT_Z = re.compile(
 WORDS = re.compile(r"[A-Za-z][a-z]+")
 PAGES = {
     path.relative_to(ROOT).as_posix(): path.read_text()
-    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.py")]
+    for pattern in ("*.md", "docs/**/*.md", "examples/**/*.py", "benchmarks/**/*.py", "src/skmtl/**/*.html")
+    for path in sorted(ROOT.glob(pattern))
 }
 
 
@@ -172,7 +177,7 @@ def british(text):
 @pytest.mark.parametrize("path", [*SOURCES, *PAGES])
 def test_one_spelling(path):
     """-ize, as NumPy, SciPy and scikit-learn have it."""
-    assert british({**SOURCES, **PAGES}[path]) == []
+    assert not (found := british({**SOURCES, **PAGES}[path])), listed(path, found)
 
 
 def test_the_law_of_spelling_sees_what_it_forbids():
