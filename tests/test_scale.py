@@ -467,7 +467,7 @@ def test_sparse_rows_give_what_dense_rows_give(gaps, model, n_features, rng):
 @pytest.mark.parametrize("params", [{}, {"kernel": "rbf", "n_components": 50}], ids=["linear", "landmarks"])
 @pytest.mark.parametrize("gaps", [False, True])
 def test_sparse_rows_are_never_made_dense(gaps, params, rng):
-    """100,000 features: the rows made dense, or a basis of their space, would take 1.6 GB; their products take 32 MB."""
+    """100,000 features: dense rows, or a basis of their space, would take 1.6 GB; their products take 32 MB."""
     X = sparse.random_array((2000, 100_000), density=1e-4, rng=rng, format="csr")
     Y = rng.standard_normal((2000, 2))
     if gaps:
