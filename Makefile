@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Added to the command line of pytest, bench-edges and bench-targets, for example: make test ARGS="-n 2 -k sparse"
+# Added to the command line of pytest, bench-edges and bench-targets, for example: make test ARGS="-k sparse"
 ARGS ?=
 
 .PHONY: help demo test lint types layers check bench-core bench-school bench-selection bench-edges \
@@ -11,7 +11,7 @@ ARGS ?=
 
 help:
 	@echo "make demo          install into $(VENV) and run 'skmtl demo'"
-	@echo "make test          install everything and run the tests"
+	@echo "make test          install everything and run the tests on all cores; a part of them: ARGS=\"-k sparse\""
 	@echo "make lint          ruff: errors, style, formatting"
 	@echo "make types         mypy"
 	@echo "make layers        import-linter: imports point down"
@@ -28,8 +28,13 @@ help:
 demo: $(VENV)/.app
 	$(BIN)/skmtl demo
 
+# One worker of pytest per core, hence one thread of BLAS per worker: with more they wait for one another.
+# Options in ARGS come last and win: ARGS="-n 0" runs everything in one process, as a debugger needs it.
+test: export OPENBLAS_NUM_THREADS ?= 1
+test: export OMP_NUM_THREADS ?= 1
+test: export MKL_NUM_THREADS ?= 1
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations 15 $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -146,7 +146,7 @@ def kernel_ridge(X, Y, X_test, folds, gammas):
 
 
 def per_task(X, Y, X_test, folds, gammas):
-    """Alpha and width for each task, on its own rows; targets standardised on them, as the estimator does."""
+    """Alpha and width for each task, on its own rows; targets standardized on them, as the estimator does."""
     columns = []
     for y in Y.T:
         own = np.flatnonzero(~np.isnan(y))

@@ -1,6 +1,6 @@
 """Cost and certificate of an answer, from the answer alone: numpy and the formulas, nothing of the library.
 
-The structure step minimises ``tr(A^-1 S) + R(A)`` with ``R(A) = mu tr(A) + (1 - mu) sum |A_ts|``; the whole problem
+The structure step minimizes ``tr(A^-1 S) + R(A)`` with ``R(A) = mu tr(A) + (1 - mu) sum |A_ts|``; the whole problem
 adds the square loss. Every lower bound is the value of a dual point that is made feasible first, so it holds for any
 answer, good or bad.
 """

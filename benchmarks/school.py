@@ -33,7 +33,7 @@ from skmtl.penalties import PENALTIES, Fixed, Sparse
 
 N_FOLDS, SELECT_TOL, FINAL_TOL = 3, 1e-3, 1e-4
 COMMONS = (0.0, 10.0)
-# What the common part explains, the tasks' own parts need not: with it, more regularisation is useful.
+# What the common part explains, the tasks' own parts need not: with it, more regularization is useful.
 ALPHAS = {0.0: (3e-3, 1e-2, 3e-2, 1e-1), 10.0: (3e-2, 1e-1, 3e-1, 1.0)}
 # Their structure has trace one, so that a smaller alpha does the same.
 SMALLER_ALPHAS = {"trace": 0.1, "features": 0.1}
@@ -137,7 +137,7 @@ def evaluate(school, seed, method, common, grid):
 
 
 def split(school, train, test):
-    """X, y and tasks to learn from, X and tasks to predict; features standardised, the mean of diag(K) one."""
+    """X, y and tasks to learn from, X and tasks to predict; features standardized, the mean of diag(K) one."""
     scaler = StandardScaler().fit(school.X[train])
     size = np.sqrt(np.count_nonzero(scaler.var_))
     X, X_test = (scaler.transform(school.X[rows]) / size for rows in (train, test))
@@ -330,7 +330,7 @@ def school_problem(data):
 
 
 def animals_problem(data, n_tasks=85, n_rows=150):
-    """Every attribute with rows of its own, half of them positive; square roots of normalised counts."""
+    """Every attribute with rows of its own, half of them positive; square roots of normalized counts."""
     rng = np.random.default_rng(0)
     if not (data / "AwA").is_dir():
         X = rng.dirichlet(np.full(2000, 0.1), size=n_tasks * n_rows) ** 0.5

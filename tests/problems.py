@@ -31,6 +31,14 @@ def related_tasks(rng, n, n_tasks, *, n_features=5, rank=None, noise=0.3):
     return X, Y
 
 
+def with_gaps(rng, Y, share=0.4):
+    """Y with NaN at random, at least one label in every row and two of every task."""
+    gaps = rng.random(Y.shape) < share
+    gaps[np.arange(len(Y)), rng.integers(0, Y.shape[1], len(Y))] = False
+    gaps[:2] = False
+    return np.where(gaps, np.nan, Y)
+
+
 def gram(X, kernel):
     """The kernel matrix of X, ``linear`` or ``rbf`` with scikit-learn's default width."""
     return X @ X.T if kernel == "linear" else rbf_kernel(X)

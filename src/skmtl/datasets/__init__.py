@@ -1,6 +1,6 @@
 """Data: a generator of related tasks, and loaders of public sets from files on disk."""
 
-from skmtl.datasets.arff import Table, read_arff
+from skmtl.datasets.arff import ArffTable, read_arff
 from skmtl.datasets.awa import Animals, load_awa
 from skmtl.datasets.mulan import MultiTarget, load_mulan
 from skmtl.datasets.scenes import Scenes, load_scenes
@@ -9,11 +9,11 @@ from skmtl.datasets.synthetic import SparseTasks, make_sparse_tasks
 
 __all__ = [
     "Animals",
+    "ArffTable",
     "MultiTarget",
     "Scenes",
     "School",
     "SparseTasks",
-    "Table",
     "load_awa",
     "load_mulan",
     "load_scenes",

@@ -33,11 +33,32 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
-    """A parsed file.
+class ArffTable:
+    r"""What :func:`read_arff` returns: the columns of a file and its cells.
 
-    ``cells`` is a data frame for dense files. For sparse ones it is a matrix, in which a column of words holds the
-    places of the words among the column's values, -1 for a missing one.
+    Attributes
+    ----------
+    columns : tuple of Column
+        The name of each column and, if it is nominal, its values.
+    cells : DataFrame or sparse array
+        A data frame for a dense file. For a sparse one it is a matrix, in which a column of words holds the index of
+        each word among the column's values, -1 for a missing one.
+
+    See Also
+    --------
+    read_arff : Reads a file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from skmtl.datasets import read_arff
+    >>> text = "@relation r\n@attribute a real\n@attribute b {0,1}\n@data\n{0 2.5}\n{1 1}"
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "small.arff").write_text(text)
+    ...     table = read_arff(Path(folder, "small.arff"))
+    >>> table.matrix([0, 1]).toarray().tolist()
+    [[2.5, 0.0], [0.0, 1.0]]
     """
 
     columns: tuple[Column, ...]
@@ -66,19 +87,37 @@ class Table:
         return sparse.csr_array(self.cells[:, list(places)])
 
 
-def read_arff(path: PathLike) -> Table:
-    """Parse a file.
+def read_arff(path: PathLike) -> ArffTable:
+    r"""Read an attribute-relation file (ARFF).
 
     Parameters
     ----------
-    path : path
+    path : path-like
         Numeric and nominal columns; ``?`` is a missing value. Rows are dense, or sparse as ``{index value, ...}``
         where what is left out is 0, or the first value of a nominal column.
 
     Returns
     -------
-    Table
-        Columns and cells; :meth:`Table.frame` makes a data frame.
+    ArffTable
+        Columns and cells; :meth:`ArffTable.frame` makes a data frame.
+
+    See Also
+    --------
+    load_mulan : Splits such a file into features and targets.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from skmtl.datasets import read_arff
+    >>> text = "@relation r\n@attribute size real\n@attribute colour {red,blue}\n@data\n1.5,red\n?,blue"
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "small.arff").write_text(text)
+    ...     table = read_arff(Path(folder, "small.arff"))
+    >>> table.frame([0, 1])
+       size colour
+    0   1.5    red
+    1   NaN   blue
     """
     file = Path(path).expanduser()
     if not file.is_file():
@@ -93,7 +132,7 @@ def read_arff(path: PathLike) -> Table:
     rows = lines[start + 1 :]
     try:
         parse = _parse_sparse if rows and rows[0].startswith("{") else _parse_dense
-        return Table(columns, parse(rows, columns))
+        return ArffTable(columns, parse(rows, columns))
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from None
 

@@ -27,30 +27,63 @@ Progress = Callable[[int, int], object]
 
 @dataclass(frozen=True)
 class Animals:
-    """What :func:`load_awa` returns. Rows are sorted by class; attributes belong to classes, not to images."""
+    """What :func:`load_awa` returns.
+
+    Rows are sorted by class. Attributes belong to classes, not to images.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_images, n_features)
+        The features: int32 if all are whole numbers, float64 otherwise.
+    y : ndarray of shape (n_images,)
+        The class of each image, an index into ``class_names``.
+    class_names : tuple of str
+        The classes.
+    predicates : tuple of str
+        The attributes.
+    predicate_matrix : ndarray of shape (n_classes, n_predicates)
+        1 where a class has an attribute, else 0; ``predicate_matrix[y]`` labels the images.
+    trainclasses : tuple of str
+        The classes to learn from in the usual split by class.
+    testclasses : tuple of str
+        The remaining classes, to test on.
+
+    See Also
+    --------
+    load_awa : Reads the data set.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmtl.datasets import Animals
+    >>> animals = Animals(
+    ...     X=np.zeros((3, 2)),
+    ...     y=np.array([0, 1, 1]),
+    ...     class_names=("ox", "bat"),
+    ...     predicates=("black", "flies"),
+    ...     predicate_matrix=np.array([[1, 0], [1, 1]], dtype=np.int8),
+    ...     trainclasses=("ox",),
+    ...     testclasses=("bat",),
+    ... )
+    >>> animals.predicate_matrix[animals.y].tolist()
+    [[1, 0], [1, 1], [1, 1]]
+    """
 
     X: Counts
-    """Features, (n_images, n_features): int32 if all are whole numbers, float64 otherwise."""
     y: NDArray[np.intp]
-    """Class of each image, an index into ``class_names``."""
     class_names: tuple[str, ...]
-    """The classes."""
     predicates: tuple[str, ...]
-    """The attributes."""
     predicate_matrix: NDArray[np.int8]
-    """Which class has which attribute, (n_classes, n_predicates), 0 or 1; ``predicate_matrix[y]`` labels images."""
     trainclasses: tuple[str, ...]
-    """Classes to learn from in the usual split by class."""
     testclasses: tuple[str, ...]
-    """The remaining classes, to test on."""
 
 
 def load_awa(folder: PathLike, *, features: str | None = None, callback: Progress | None = None) -> Animals:
-    """Features, classes and attributes of Animals with Attributes.
+    r"""Read the features, classes and attributes of Animals with Attributes.
 
     Parameters
     ----------
-    folder : path
+    folder : path-like
         In either of two forms, both with ``trainclasses.txt`` and ``testclasses.txt``:
 
         - ``awa_surf.npz`` with ``X_lo`` and ``X_hi`` (low and high bytes of the counts), ``y``, ``class_names``,
@@ -69,9 +102,37 @@ def load_awa(folder: PathLike, *, features: str | None = None, callback: Progres
     Animals
         Features, class indices, names and the predicate matrix.
 
+    See Also
+    --------
+    skmtl.experiments.run : Runs the paper's experiment on this data set.
+
     References
     ----------
     Lampert et al. Learning to detect unseen object classes by between-class attribute transfer. CVPR 2009.
+
+    Examples
+    --------
+    A data set of two classes in the original layout:
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from skmtl.datasets import load_awa
+    >>> files = {
+    ...     "classes.txt": "1 ox\n2 bat",
+    ...     "predicates.txt": "1 black\n2 flies",
+    ...     "predicate-matrix-binary.txt": "1 0\n1 1",
+    ...     "trainclasses.txt": "ox",
+    ...     "testclasses.txt": "bat",
+    ...     "surf/ox.txt": "3 0 1\n2 2 0",
+    ...     "surf/bat.txt": "0 5 1",
+    ... }
+    >>> with TemporaryDirectory() as folder:
+    ...     Path(folder, "surf").mkdir()
+    ...     for name, text in files.items():
+    ...         _ = Path(folder, name).write_text(text)
+    ...     animals = load_awa(folder)
+    >>> animals.X.shape, animals.y.tolist()
+    ((3, 3), [0, 0, 1])
     """
     root = check_folder(folder, NAME, SOURCE)
     if features is None and (root / ARRAYS).is_file():

@@ -8,7 +8,7 @@ import pandas as pd
 from scipy import sparse
 
 from skmtl.datasets._files import PathLike
-from skmtl.datasets.arff import Table, read_arff
+from skmtl.datasets.arff import ArffTable, read_arff
 
 SOURCE = (
     "The sets come with Mulan, the multi-label library of Grigorios Tsoumakas, Eleftherios Spyromitros-Xioufis and "
@@ -33,31 +33,50 @@ N_TARGETS = {
 
 @dataclass(frozen=True)
 class MultiTarget:
-    """What :func:`load_mulan` returns."""
+    """What :func:`load_mulan` returns.
+
+    Attributes
+    ----------
+    X : DataFrame or sparse array of shape (n_samples, n_features)
+        The features.
+    Y : DataFrame of shape (n_samples, n_targets)
+        The targets as floats; NaN is a missing one.
+    feature_names : tuple of str
+        The columns of X.
+
+    See Also
+    --------
+    load_mulan : Reads such a set.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skmtl.datasets import MultiTarget
+    >>> data = MultiTarget(pd.DataFrame({"depth": [1.0, 2.0]}), pd.DataFrame({"zinc": [0.1, 0.3]}), ("depth",))
+    >>> data.X.shape, data.Y.shape
+    ((2, 1), (2, 1))
+    """
 
     X: pd.DataFrame | sparse.csr_array
-    """Features, (n_samples, n_features)."""
     Y: pd.DataFrame
-    """Targets, (n_samples, n_targets), floats; NaN is missing."""
     feature_names: tuple[str, ...]
-    """Columns of X."""
 
 
 def load_mulan(
     path: PathLike, n_targets: int | None = None, *, labels: PathLike | None = None, sparse: bool = False
 ) -> MultiTarget:
-    """Features and targets of a Mulan set.
+    r"""Read the features and targets of a Mulan set.
 
     Which columns are targets is decided by the first of these that is there: ``n_targets``; ``labels``; an XML
     list of labels beside the file (``scene.xml`` for ``scene-train.arff``); the table of known multi-target sets.
 
     Parameters
     ----------
-    path : path
+    path : path-like
         An ARFF file, dense or sparse.
     n_targets : int, default=None
         The targets are this many last columns.
-    labels : path, default=None
+    labels : path-like, default=None
         XML file that names the targets.
     sparse : bool, default=False
         Give X as a sparse matrix (CSR) in place of a data frame.
@@ -67,9 +86,27 @@ def load_mulan(
     MultiTarget
         X with nominal columns as pandas categories (floats if their values are 0 and 1), and Y.
 
+    See Also
+    --------
+    read_arff : Reads the file as one table.
+
     References
     ----------
     Tsoumakas et al. Mulan: a Java library for multi-label learning. JMLR 2011.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from skmtl.datasets import load_mulan
+    >>> text = "@relation r\n@attribute a real\n@attribute y1 real\n@attribute y2 real\n@data\n1,2,3\n4,5,?"
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "small.arff").write_text(text)
+    ...     data = load_mulan(Path(folder, "small.arff"), n_targets=2)
+    >>> data.Y
+        y1   y2
+    0  2.0  3.0
+    1  5.0  NaN
     """
     file = Path(path).expanduser()
     if not file.is_file():
@@ -88,7 +125,7 @@ def load_mulan(
     )
 
 
-def _target_places(file: Path, table: Table, n_targets: int | None, labels: PathLike | None) -> list[int]:
+def _target_places(file: Path, table: ArffTable, n_targets: int | None, labels: PathLike | None) -> list[int]:
     """Places of the target columns, in the order of the file."""
     n_columns = len(table.columns)
     listed = _labels_beside(file) if labels is None else Path(labels).expanduser()
@@ -114,7 +151,7 @@ def _labels_beside(file: Path) -> Path | None:
     return next((file.with_name(name) for name in names if file.with_name(name).is_file()), None)
 
 
-def _named_places(file: Path, table: Table, listed: Path) -> list[int]:
+def _named_places(file: Path, table: ArffTable, listed: Path) -> list[int]:
     """Places of the columns that an XML list names, at any depth."""
     if not listed.is_file():
         raise FileNotFoundError(f"{listed}, the list of labels for {file.name}, does not exist. {SOURCE}")

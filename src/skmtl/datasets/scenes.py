@@ -29,26 +29,47 @@ IMAGES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".pgm"})
 
 @dataclass(frozen=True)
 class Scenes:
-    """What :func:`load_scenes` returns, ordered by class and file name."""
+    """What :func:`load_scenes` returns, ordered by class and file name.
+
+    Attributes
+    ----------
+    paths : list of str
+        The files, one per image.
+    labels : ndarray of shape (n_images,)
+        The name of each image's class.
+    class_names : tuple of str
+        The classes, sorted.
+    group : ndarray of shape (n_images,)
+        Images with the same number are the same file, byte for byte; keep a group on one side of every split.
+    source_split : ndarray of shape (n_images,) or None
+        ``"train"`` or ``"test"``, and ``""`` for an image that neither list names; None where there are no lists.
+
+    See Also
+    --------
+    load_scenes : Reads the data set.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmtl.datasets import Scenes
+    >>> scenes = Scenes(["Coast/1.jpg"], np.array(["Coast"]), ("Coast",), np.array([0]), None)
+    >>> dict(zip(scenes.paths, scenes.labels.tolist()))
+    {'Coast/1.jpg': 'Coast'}
+    """
 
     paths: list[str]
-    """One image per entry."""
     labels: NDArray[np.str_]
-    """Class name of each image."""
     class_names: tuple[str, ...]
-    """The classes, sorted."""
     group: NDArray[np.intp]
-    """Images with the same number are the same file, byte for byte; keep a group on one side of every split."""
     source_split: NDArray[np.str_] | None
-    """``"train"`` or ``"test"`` for each image (``""`` if it stands in neither list); None without lists."""
 
 
 def load_scenes(folder: PathLike) -> Scenes:
-    """Paths and labels of the 15-Scenes images.
+    """Find the images of the fifteen scene categories, with their labels.
 
     Parameters
     ----------
-    folder : path
+    folder : path-like
         Holds one folder of images per category, and perhaps ``split_train.txt`` and ``split_test.txt``, which
         list images as ``Category/name.jpg``.
 
@@ -62,9 +83,27 @@ def load_scenes(folder: PathLike) -> Scenes:
     FileNotFoundError
         When the folder, a category, or the images of a category are missing.
 
+    See Also
+    --------
+    skmtl.vision.SpatialPyramid : Makes features of the images.
+
     References
     ----------
     Lazebnik et al. Beyond bags of features: spatial pyramid matching. CVPR 2006.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from skmtl.datasets import load_scenes
+    >>> from skmtl.datasets.scenes import CLASSES
+    >>> with TemporaryDirectory() as folder:
+    ...     for name in CLASSES:
+    ...         Path(folder, name).mkdir()
+    ...         _ = Path(folder, name, "image_0001.jpg").write_bytes(name.encode())
+    ...     scenes = load_scenes(folder)
+    >>> len(scenes.paths), scenes.class_names[:3]
+    (15, ('Bedroom', 'Coast', 'Forest'))
     """
     root = check_folder(folder, NAME, SOURCE)
     images = {path.name: _images(path) for path in sorted(root.iterdir()) if _is_class(path)}

@@ -19,22 +19,41 @@ SOURCE = (
 
 @dataclass(frozen=True)
 class School:
-    """What :func:`load_school` returns: long format, ``fit(X, y, tasks=tasks)``."""
+    """What :func:`load_school` returns, in long format: ``fit(X, y, tasks=tasks)``.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_pupils, n_features)
+        The features of the pupils.
+    y : ndarray of shape (n_pupils,)
+        Their scores.
+    tasks : ndarray of shape (n_pupils,)
+        The school of each pupil, counted from 0.
+
+    See Also
+    --------
+    load_school : Reads the data set.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmtl.datasets import School
+    >>> school = School(np.zeros((3, 2)), np.array([10.0, 12.0, 30.0]), np.array([0, 0, 1]))
+    >>> np.bincount(school.tasks).tolist()
+    [2, 1]
+    """
 
     X: Array
-    """Pupils, (n_pupils, n_features)."""
     y: Array
-    """Scores, (n_pupils,)."""
     tasks: NDArray[np.intp]
-    """School of each pupil, from 0."""
 
 
 def load_school(path: PathLike) -> School:
-    """Exam scores of pupils, one task per school.
+    """Read the exam scores of pupils, one task per school.
 
     Parameters
     ----------
-    path : path
+    path : path-like
         The file ``school.mat``, or the folder that holds it. The file has two cell arrays, ``X`` and ``Y``, with one
         cell per school.
 
@@ -43,9 +62,31 @@ def load_school(path: PathLike) -> School:
     School
         Features, scores and school of every pupil.
 
+    See Also
+    --------
+    make_sparse_tasks : Artificial tasks with known relations.
+
     References
     ----------
     Argyriou et al. Convex multi-task feature learning. Machine Learning 2008.
+
+    Examples
+    --------
+    A file of two schools, with two pupils and one:
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from scipy.io import savemat
+    >>> from skmtl.datasets import load_school
+    >>> X, Y = np.empty((1, 2), dtype=object), np.empty((1, 2), dtype=object)
+    >>> X[0, 0], X[0, 1] = np.ones((2, 3)), np.ones((1, 3))
+    >>> Y[0, 0], Y[0, 1] = np.array([[10.0], [12.0]]), np.array([[30.0]])
+    >>> with TemporaryDirectory() as folder:
+    ...     savemat(Path(folder, "school.mat"), {"X": X, "Y": Y})
+    ...     school = load_school(folder)
+    >>> school.y.tolist(), school.tasks.tolist()
+    ([10.0, 12.0, 30.0], [0, 0, 1])
     """
     file = Path(path).expanduser()
     file = file / "school.mat" if file.is_dir() else file

@@ -11,22 +11,45 @@ from skmtl._linalg import Array, spectral_map, symmetric_part
 
 @dataclass(frozen=True)
 class SparseTasks:
-    """What :func:`make_sparse_tasks` returns."""
+    """What :func:`make_sparse_tasks` returns.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The rows to learn from.
+    Y : ndarray of shape (n_samples, n_tasks)
+        Their targets.
+    X_test : ndarray of shape (n_test, n_features)
+        The rows to test on.
+    Y_test : ndarray of shape (n_test, n_tasks)
+        Their targets.
+    structure : ndarray of shape (n_tasks, n_tasks)
+        The sparse structure A.
+    corrupted_structure : ndarray of shape (n_tasks, n_tasks)
+        The corrupted copy of it that made the targets.
+    weights : ndarray of shape (n_features, n_tasks)
+        The orthonormal columns of U.
+
+    See Also
+    --------
+    make_sparse_tasks : Draws such tasks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmtl.datasets import make_sparse_tasks
+    >>> tasks = make_sparse_tasks(n_tasks=4, n_features=6, noise=0.0, random_state=0)
+    >>> np.allclose(tasks.Y, tasks.X @ tasks.weights @ tasks.corrupted_structure)
+    True
+    """
 
     X: Array
-    """Inputs to learn from, (n_samples, n_features)."""
     Y: Array
-    """Their targets, (n_samples, n_tasks)."""
     X_test: Array
-    """Inputs to test on, (n_test, n_features)."""
     Y_test: Array
-    """Their targets, (n_test, n_tasks)."""
     structure: Array
-    """The sparse structure, (n_tasks, n_tasks)."""
     corrupted_structure: Array
-    """The structure that made the targets, (n_tasks, n_tasks)."""
     weights: Array
-    """U, orthonormal columns, (n_features, n_tasks)."""
 
     @property
     def support(self) -> float:
@@ -45,7 +68,7 @@ def make_sparse_tasks(
     corruption: float = 0.1,
     random_state: int | np.random.RandomState | None = None,
 ) -> SparseTasks:
-    r"""Linear tasks whose relations are sparse.
+    r"""Draw linear tasks whose relations are sparse.
 
     .. math:: y' = x' U \tilde A + \varepsilon
 
@@ -57,8 +80,9 @@ def make_sparse_tasks(
     Parameters
     ----------
     n_tasks : int, default=10
+        The number of tasks.
     n_features : int, default=100
-        At least ``n_tasks``.
+        The number of features, at least ``n_tasks``.
     n_samples, n_test : int, default=50, 100
         Rows to learn from and to test on.
     support : float, default=0.5
@@ -69,11 +93,16 @@ def make_sparse_tasks(
     corruption : float, default=0.1
         Variance of the corruption, as a multiple of the mean size of the nonzero entries of A.
     random_state : int, RandomState or None, default=None
+        A whole number gives the same tasks again.
 
     Returns
     -------
     SparseTasks
         Data, structures and weights.
+
+    See Also
+    --------
+    skmtl.experiments.run : Runs the paper's experiment on such tasks.
 
     References
     ----------

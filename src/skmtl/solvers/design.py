@@ -127,31 +127,40 @@ class SparseDesign:
 
     def __init__(self, Z: Any, weight: Array, *, intercept: bool) -> None:
         n, D = Z.shape
-        self._Z, root = Z, np.sqrt(weight)
+        root = np.sqrt(weight)
         # The weighted rows are Zw - root center'.
         self._Zw, self._root = sparse.diags_array(root, format="csr") @ Z, root[:, None]
         self.center = weight @ Z / weight.sum() if intercept else np.zeros(D)
-        if D <= n:
-            # Z'Z - n center center', the center being the mean.
-            small = (self._Zw.T @ self._Zw).toarray() - weight.sum() * np.outer(self.center, self.center)
-        else:
+        self._wide = D > n
+        if self._wide:
             u = self._Zw @ self.center - 0.5 * float(self.center @ self.center) * root
             small = (self._Zw @ self._Zw.T).toarray() - np.outer(u, root) - np.outer(root, u)
-        self.values, vectors = spectrum(small, n)
-        self._basis = vectors if D <= n else self._adjoint(vectors / np.sqrt(self.values))
+        else:
+            # Z'Z - n center center', the center being the mean.
+            small = (self._Zw.T @ self._Zw).toarray() - weight.sum() * np.outer(self.center, self.center)
+        self.values, self._vectors = spectrum(small, n)
+
+    # With more features than rows the basis is Zc'V diag(k)^{-1/2}. It would be as large as the rows made dense, D x n,
+    # so that only its products are computed.
+
+    def project(self, Y: Array) -> Array:
+        if self._wide:
+            return self._vectors.T @ Y
+        return (self._vectors.T @ self._adjoint(Y)) / np.sqrt(self.values)[:, None]
+
+    def rows(self) -> Array:
+        if self._wide:
+            return _inverse(self._root) * self._vectors * np.sqrt(self.values)
+        return _inverse(self._root) * (self._Zw @ self._vectors - self._root * (self.center @ self._vectors))
+
+    def lift(self, W: Array) -> Array:
+        if self._wide:
+            return self._adjoint(self._vectors @ (W / np.sqrt(self.values)[:, None]))
+        return self._vectors @ W
 
     def _adjoint(self, U: Array) -> Array:
         """The centred, weighted rows transposed, times U."""
         return np.asarray(self._Zw.T @ U - np.outer(self.center, self._root[:, 0] @ U))
-
-    def project(self, Y: Array) -> Array:
-        return (self._basis.T @ self._adjoint(Y)) / np.sqrt(self.values)[:, None]
-
-    def rows(self) -> Array:
-        return np.asarray(self._Z @ self._basis - self.center @ self._basis)
-
-    def lift(self, W: Array) -> Array:
-        return self._basis @ W
 
 
 def spectrum(small: Array, n: float) -> tuple[Array, Array]:

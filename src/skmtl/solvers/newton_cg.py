@@ -85,20 +85,17 @@ class NewtonStep:
         basis = Whitening(A)
         point = _Point(basis.whiten(self._W), self._b)
         exact = max(tol**2, SMALLEST_GAP)
-        relaxed = getattr(self.loss, "relaxed", None)
-        if relaxed is None:
-            fit = self._newton(self.loss, point, basis, exact)
+        if self.loss.has_corner:
+            fit = self._narrow(point, basis, tol, exact)
         else:
-            fit = self._narrow(relaxed, point, basis, tol, exact)
+            fit = self._newton(self.loss, point, basis, exact)
         self._W, self._b = fit.coefficients(), fit.intercept
         return fit
 
-    def _narrow(
-        self, relaxed: Callable[[float], Loss], point: _Point, basis: Whitening, tol: float, exact: float
-    ) -> "NewtonFit":
+    def _narrow(self, point: _Point, basis: Whitening, tol: float, exact: float) -> "NewtonFit":
         """Round the corner of the loss over shrinking widths; a width costs at most its half per label."""
         while True:
-            fit = NewtonFit(self, relaxed(self._width), point, basis)
+            fit = NewtonFit(self, self.loss.smoothed(self._width), point, basis)
             narrow_enough = max(5.0 * tol * fit.value / self.n_tasks, NARROWEST)
             if self._width <= narrow_enough:
                 return self._newton(fit.loss, point, basis, exact)

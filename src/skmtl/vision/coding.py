@@ -12,7 +12,7 @@ LLC_RIDGE = 1e-4
 
 
 def llc_codes(descriptors: Floats, codebook: Floats, n_neighbors: int = 5) -> tuple[NDArray[np.intp], Floats]:
-    r"""Locality-constrained linear codes over the nearest words.
+    r"""Code descriptors by their nearest words (locality-constrained linear coding).
 
     .. math:: \min_c \lVert x - B'c \rVert^2 + \beta \, \mathrm{tr}(C) \lVert c \rVert^2, \quad 1'c = 1,
 
@@ -22,8 +22,11 @@ def llc_codes(descriptors: Floats, codebook: Floats, n_neighbors: int = 5) -> tu
     Parameters
     ----------
     descriptors : ndarray of shape (n, d)
+        The descriptors of the patches.
     codebook : ndarray of shape (n_words, d)
+        The words.
     n_neighbors : int, default=5
+        How many words code one descriptor.
 
     Returns
     -------
@@ -32,9 +35,23 @@ def llc_codes(descriptors: Floats, codebook: Floats, n_neighbors: int = 5) -> tu
     codes : ndarray of shape (n, n_neighbors)
         Their coefficients; rows sum to 1.
 
+    See Also
+    --------
+    dense_sift : Makes descriptors.
+    pool_pyramid : Pools the codes of an image.
+
     References
     ----------
     Wang et al. Locality-constrained linear coding for image classification. CVPR 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmtl.vision import llc_codes
+    >>> codebook = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 9.0]], dtype=np.float32)
+    >>> words, codes = llc_codes(np.array([[0.75, 0.0]], dtype=np.float32), codebook, n_neighbors=2)
+    >>> words.tolist(), codes.round(2).tolist()
+    ([[1, 0]], [[0.75, 0.25]])
     """
     words = _nearest(descriptors, codebook, n_neighbors)
     offsets = codebook[words] - descriptors[:, None, :]
@@ -60,7 +77,7 @@ def _nearest(descriptors: Floats, codebook: Floats, n_neighbors: int) -> NDArray
 def pool_pyramid(
     words: NDArray[np.intp], codes: Floats, centers: Floats, *, n_words: int, levels: Sequence[int] = (1, 2, 4)
 ) -> Floats:
-    """Largest code of every word in every cell of the pyramid, as one vector of unit length.
+    """Pool the codes of an image: the largest of every word in every cell, as one vector of unit length.
 
     A word that no patch of a cell uses counts 0 there, and so does one used with negative codes only.
 
@@ -79,6 +96,20 @@ def pool_pyramid(
     -------
     ndarray of shape (n_words * sum of l^2,)
         Level by level, cell by cell in row-major order.
+
+    See Also
+    --------
+    llc_codes : Makes the codes.
+    SpatialPyramid : All steps from an image to its features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmtl.vision import pool_pyramid
+    >>> words, codes = np.array([[0], [1]]), np.array([[3.0], [4.0]], dtype=np.float32)
+    >>> centers = np.array([[0.2, 0.2], [0.8, 0.8]], dtype=np.float32)
+    >>> pool_pyramid(words, codes, centers, n_words=2, levels=(1,)).tolist() == [np.float32(0.6), np.float32(0.8)]
+    True
     """
     pooled = np.zeros((sum(level * level for level in levels), n_words), dtype=np.float32)
     first = 0

@@ -28,14 +28,16 @@ ENCODING_VERSION = 1
 
 
 class SpatialPyramid(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Features of images from their paths: dense SIFT, LLC, spatial pyramid with max pooling.
+    """Make features of images from their paths: dense SIFT, LLC, spatial pyramid with max pooling.
 
     Parameters
     ----------
     n_words : int, default=1024
         Size of the codebook, learned by k-means in :meth:`fit`.
-    step, patch : int, default=8, 16
-        Grid of :func:`dense_sift`, in pixels.
+    step : int, default=8
+        Distance of neighbouring patches in pixels, see :func:`dense_sift`.
+    patch : int, default=16
+        Side of a patch in pixels, see :func:`dense_sift`.
     max_side : int, default=300
         Larger images are shrunk until their longest side has this many pixels.
     n_neighbors : int, default=5
@@ -44,7 +46,7 @@ class SpatialPyramid(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Cells per side on each level, see :func:`pool_pyramid`.
     n_descriptors : int, default=200_000
         Descriptors, spread evenly over the images, that the codebook is learned from.
-    cache : path, default=None
+    cache : path-like, default=None
         Folder that keeps the vector of every image, found again by the image's content, the parameters and
         the codebook. With an integer ``random_state`` it keeps the codebook as well.
     n_jobs : int, default=None
@@ -59,10 +61,33 @@ class SpatialPyramid(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     codebook_ : ndarray of shape (n_words, 128)
         The words.
 
+    See Also
+    --------
+    dense_sift : The first step.
+    llc_codes : The second step.
+    pool_pyramid : The third step.
+    skmtl.datasets.load_scenes : Images to try it on.
+
     References
     ----------
     Lazebnik et al. Beyond bags of features: spatial pyramid matching. CVPR 2006.
     Wang et al. Locality-constrained linear coding for image classification. CVPR 2010.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import cv2
+    >>> import numpy as np
+    >>> from skmtl.vision import SpatialPyramid
+    >>> rng = np.random.default_rng(0)
+    >>> with TemporaryDirectory() as folder:
+    ...     paths = [Path(folder, f"{number}.png") for number in range(3)]
+    ...     for path in paths:
+    ...         _ = cv2.imwrite(str(path), rng.integers(0, 255, (64, 64)).astype(np.uint8))
+    ...     features = SpatialPyramid(n_words=8, levels=(1, 2), random_state=0).fit_transform(paths)
+    >>> features.shape
+    (3, 40)
     """
 
     codebook_: Floats

@@ -14,10 +14,10 @@ CLIP = 0.2
 
 
 def dense_sift(image: Floats, *, step: int = 8, patch: int = 16, sigma: float = 1.0) -> tuple[Floats, Floats]:
-    """SIFT descriptors of patches on a regular grid, all of one size and upright.
+    """Describe the patches on a regular grid by SIFT, all of one size and upright.
 
     A patch has 4 x 4 bins of 8 orientations, with linear interpolation between neighbouring bins and
-    orientations; the descriptor is normalised, clipped at 0.2 and normalised again.
+    orientations; the descriptor is normalized, clipped at 0.2 and normalized again.
 
     Parameters
     ----------
@@ -37,9 +37,22 @@ def dense_sift(image: Floats, *, step: int = 8, patch: int = 16, sigma: float = 
     centers : ndarray of shape (n_patches, 2)
         Row and column of each patch's centre as fractions of height and width.
 
+    See Also
+    --------
+    llc_codes : Codes the descriptors by the words of a codebook.
+
     References
     ----------
     Lowe. Distinctive image features from scale-invariant keypoints. IJCV 2004.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmtl.vision import dense_sift
+    >>> image = np.random.default_rng(0).random((32, 40), dtype=np.float32)
+    >>> descriptors, centers = dense_sift(image, step=8, patch=16)
+    >>> descriptors.shape, centers.shape
+    ((12, 128), (12, 2))
     """
     check_grid(step, patch)
     if min(image.shape) < patch:
@@ -51,7 +64,7 @@ def dense_sift(image: Floats, *, step: int = 8, patch: int = 16, sigma: float = 
     bins = maps[:, rows][:, :, columns].reshape(N_ORIENTATIONS, len(top), N_BINS, len(left), N_BINS)
     descriptors = bins.transpose(1, 3, 2, 4, 0).reshape(len(top) * len(left), -1)
     corners = np.stack(np.meshgrid(top, left, indexing="ij"), axis=-1).reshape(-1, 2)
-    return _normalise(descriptors), ((corners + patch / 2) / image.shape).astype(np.float32)
+    return _normalize(descriptors), ((corners + patch / 2) / image.shape).astype(np.float32)
 
 
 def read_grey(data: bytes, max_side: int) -> Floats:
@@ -117,7 +130,7 @@ def _pool_bins(maps: Floats, width: int) -> Floats:
     return np.stack(pooled)
 
 
-def _normalise(descriptors: Floats) -> Floats:
+def _normalize(descriptors: Floats) -> Floats:
     """Unit length, clipped, unit length again; a patch without gradients stays zero."""
     return _unit(np.minimum(_unit(descriptors), CLIP))
 
