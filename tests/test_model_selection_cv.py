@@ -21,9 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import skmtl.model_selection.search
 from skmtl import MultiTaskClassifier, MultiTaskRegressor
 from skmtl.model_selection import SCORES, MultiTaskClassifierCV, MultiTaskRegressorCV, target_scores
-from skmtl.model_selection.grid import Candidate
-from skmtl.model_selection.search import CandidateScores
-from skmtl.model_selection.selection import choose, describe_choice
+from skmtl.model_selection.candidates import Candidate, CandidateScores, choose, describe_choice
 from skmtl.penalties import Fixed, Independent, Sparse
 from skmtl.solvers.training import Settings
 

@@ -19,7 +19,7 @@ from skmtl._validation import check_count, check_positive, import_extra
 from skmtl.estimators.blocks import Predict, open_rows
 from skmtl.estimators.clean import clean, reads_blocks
 from skmtl.features import KERNELS, KernelFacts, make_feature_map
-from skmtl.losses import Loss, check_loss
+from skmtl.losses.base import Loss, check_loss
 from skmtl.penalties import check_penalty
 from skmtl.solvers.solve import Solution
 from skmtl.solvers.training import Effort, Settings, Training, single_tasks
@@ -68,7 +68,7 @@ class MultiTaskEstimator(DrawsRelations, BaseEstimator):
         """
         loss = check_loss(self.loss, purpose=self.purpose)
         data = clean(self, X, y, sample_weight, tasks, blocks=reads_blocks(self, X, loss))
-        settings, effort = make_settings(self, data.n_tasks), make_effort(self)
+        settings, effort = make_settings(self, data.labels.n_tasks), make_effort(self)
         check_both_classes(data, loss, intercept=self.fit_intercept)
         training = train(self, data, loss)
         solution = training.solve(settings, effort, callback=self.callback)

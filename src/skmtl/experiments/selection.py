@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from skmtl.model_selection.search import CandidateScores
-from skmtl.model_selection.selection import choose
+from skmtl.model_selection.candidates import CandidateScores, choose
 from skmtl.penalties import PENALTIES, StructurePenalty
 
 Params = dict[str, Any]

@@ -1,4 +1,4 @@
-"""The contract of a loss."""
+"""The contract of a loss, the table of losses, and the squared error, which serves for numbers and for classes."""
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -79,3 +79,58 @@ class Loss(BaseEstimator):
 def per_weight(U: Array, weight: Array) -> Array:
     """u / w, zero where the weight is zero."""
     return np.divide(U, weight, out=np.zeros_like(U), where=weight > 0.0)
+
+
+class Square(Loss):
+    r"""The squared error.
+
+    .. math:: V(y, f) = (y - f)^2
+
+    See Also
+    --------
+    Huber : Counts large errors less.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmtl.losses import Square
+    >>> Square().value(np.array([1.0, 2.0]), np.array([1.0, 5.0]), np.ones(2))
+    9.0
+    """
+
+    name = "square"
+    tex = r"(y - f)^2"
+    for_regression = for_classification = True
+    free_dual = quadratic = True
+
+    def value(self, Y: Array, F: Array, weight: Array) -> float:
+        return float(np.sum(weight * (Y - F) ** 2))
+
+    def gradient(self, Y: Array, F: Array, weight: Array) -> Array:
+        return 2.0 * weight * (F - Y)
+
+    def curvature(self, Y: Array, F: Array, weight: Array) -> Array:
+        return 2.0 * weight
+
+    def conjugate(self, Y: Array, U: Array, weight: Array) -> float:
+        # V*(u) = u y + u^2 / 4.
+        return float(np.sum(U * Y + 0.25 * U * per_weight(U, weight)))
+
+
+# By name; filled where all of them are imported.
+LOSSES: dict[str, type[Loss]] = {}
+
+
+def check_loss(loss: str | Loss, *, purpose: str) -> Loss:
+    """A loss from its name or itself; ``purpose`` is "regression" or "classification"."""
+    possible = sorted(name for name, cls in LOSSES.items() if getattr(cls, f"for_{purpose}"))
+    if isinstance(loss, str):
+        if loss not in LOSSES:
+            raise ValueError(f"loss={loss!r} is not known; choose one of {', '.join(possible)}, or pass a Loss.")
+        loss = LOSSES[loss]()
+    if not isinstance(loss, Loss):
+        raise TypeError(f"loss={loss!r} is neither a name nor a Loss.")
+    if not getattr(loss, f"for_{purpose}"):
+        raise ValueError(f"loss={loss.name!r} is not for {purpose}; choose one of {', '.join(possible)}.")
+    loss.check()
+    return loss

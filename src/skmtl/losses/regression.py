@@ -1,45 +1,9 @@
-"""Losses for numbers; the squared error serves for classes too."""
+"""Losses for numbers, beside the squared error."""
 
 import numpy as np
 
 from skmtl._linalg import Array
 from skmtl.losses.base import ROUNDING, Loss, per_weight
-
-
-class Square(Loss):
-    r"""The squared error.
-
-    .. math:: V(y, f) = (y - f)^2
-
-    See Also
-    --------
-    Huber : Counts large errors less.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skmtl.losses import Square
-    >>> Square().value(np.array([1.0, 2.0]), np.array([1.0, 5.0]), np.ones(2))
-    9.0
-    """
-
-    name = "square"
-    tex = r"(y - f)^2"
-    for_regression = for_classification = True
-    free_dual = quadratic = True
-
-    def value(self, Y: Array, F: Array, weight: Array) -> float:
-        return float(np.sum(weight * (Y - F) ** 2))
-
-    def gradient(self, Y: Array, F: Array, weight: Array) -> Array:
-        return 2.0 * weight * (F - Y)
-
-    def curvature(self, Y: Array, F: Array, weight: Array) -> Array:
-        return 2.0 * weight
-
-    def conjugate(self, Y: Array, U: Array, weight: Array) -> float:
-        # V*(u) = u y + u^2 / 4.
-        return float(np.sum(U * Y + 0.25 * U * per_weight(U, weight)))
 
 
 class Huber(Loss):

@@ -15,11 +15,12 @@ from sklearn.base import clone
 from skmtl._linalg import Array
 from skmtl.estimators.base import predict_scores
 from skmtl.estimators.clean import clean
-from skmtl.losses import Loss, check_loss
-from skmtl.model_selection.cv import MultiTaskRegressorCV, MultiTaskSearch
+from skmtl.losses.base import Loss, check_loss
+from skmtl.model_selection.base import MultiTaskSearch
+from skmtl.model_selection.cv import MultiTaskRegressorCV
 from skmtl.model_selection.folds import Split, make_splits, test_labels
 from skmtl.model_selection.scores import Score, check_score, own_score, score_name
-from skmtl.model_selection.selection import select
+from skmtl.model_selection.search import select
 from skmtl.penalties import PENALTIES, Independent, check_penalty
 from skmtl.targets import TaskData
 
@@ -137,7 +138,7 @@ def _score_fold(search: Any, data: TaskData, loss: Loss, score: Score, penalty: 
     if isinstance(penalty, Independent):
         # Nothing in common, whatever the methods may have.
         chosen.set_params(commons=[0.0])
-    if check_penalty(penalty, data.n_tasks).path_parameter != "mu":
+    if check_penalty(penalty, data.labels.n_tasks).path_parameter != "mu":
         chosen.set_params(mus=None)
     fitted = select(chosen, chosen.model(), data.take(train), loss).best_estimator
     labels = test_labels(data.labels, train, test)

@@ -1,17 +1,24 @@
-"""Splitting rows into folds that suit their labels."""
+"""Folds that suit the labels, and training sets cut out of one table."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-from skmtl._linalg import Array
+from skmtl._linalg import SMALL_DECOMPOSITION, Array, single_threaded
+from skmtl.estimators.base import make_map, train
+from skmtl.losses import Loss
+from skmtl.solvers.design import check_square_and_symmetric
+from skmtl.solvers.training import Training
 from skmtl.targets import Labels, TaskData
 
-Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+Index = NDArray[np.intp]
+Split = tuple[Index, Index]
 
 
 def make_splits(cv: Any, data: TaskData) -> list[Split]:
@@ -97,3 +104,67 @@ def _positions(pairs: Any, data: TaskData) -> Iterator[Split]:
                 raise ValueError(f"cv has indices from {part.min()} to {part.max()}; rows are 0 to {n_given - 1}.")
         train, test = (np.searchsorted(rows, part[np.isin(part, rows)]) for part in (train, test))
         yield train, test
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Training rows with their decomposition, and test rows: Phi and labels are theirs."""
+
+    training: Training
+    Phi: Array
+    labels: Labels
+    train: Index
+    test: Index
+
+
+class TrainingSource:
+    """Training sets cut out of one table at one gamma: the kernel matrix of all rows is computed once.
+
+    Parameters
+    ----------
+    model : estimator
+        Gives the kernel and all else that is not searched over.
+    data : TaskData
+    loss : Loss
+    gamma : float or None
+        The inverse width of the kernel.
+    """
+
+    def __init__(self, model: Any, data: TaskData, loss: Loss, gamma: float | None) -> None:
+        self.model, self.data, self.loss, self.gamma = clone(model).set_params(gamma=gamma), data, loss, gamma
+        self._kernel: Array | None = None
+        self._whole: Training | None = None
+        feature_map = make_map(self.model)
+        if feature_map.on_rows:
+            self._kernel = feature_map.fit(data.X).transform(data.X)
+            if not feature_map.fresh:
+                check_square_and_symmetric(self._kernel)
+
+    def training(self, rows: Index) -> Training:
+        """Some rows as a training set of its own."""
+        kernel = None if self._kernel is None else self._kernel[np.ix_(rows, rows)]
+        return train(self.model, self.data.take(rows), self.loss, kernel=kernel)
+
+    def whole(self) -> Training:
+        """All rows as a training set, decomposed once."""
+        if self._whole is None:
+            kernel = None if self._kernel is None else self._kernel.copy()
+            self._whole = train(self.model, self.data, self.loss, kernel=kernel)
+        return self._whole
+
+    def fold(self, split: Split) -> Fold:
+        """Training rows decomposed, and test rows in their basis."""
+        rows, test = split
+        with single_threaded(len(rows), SMALL_DECOMPOSITION):
+            training = self.training(rows)
+            Z = self._kernel[np.ix_(test, rows)] if self._kernel is not None else self._transform(training, test)
+            return Fold(training, training.basis(Z), test_labels(self.data.labels, rows, test), rows, test)
+
+    def _transform(self, training: Training, rows: Index) -> Array:
+        return training.feature_map.transform(self.data.X[rows])
+
+    def size(self) -> float:
+        """The mean of the diagonal of the kernel; of features about their mean."""
+        if self._kernel is not None:
+            return float(np.mean(np.diag(self._kernel))) or 1.0
+        return make_map(self.model).size(self.data.X, center=self.model.fit_intercept) or 1.0

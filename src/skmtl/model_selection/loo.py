@@ -13,12 +13,20 @@ without weights), or zero without an intercept. The second term is what lies out
 :math:`e_i^2` in it the row's own label would leak through the mean.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skmtl._linalg import Array, eigh
+from skmtl.model_selection.candidates import Answer, CandidateScores, count_edges
+from skmtl.objective import predictor_structure
 from skmtl.solvers.design import Design
+from skmtl.solvers.training import Training
+from skmtl.targets import Labels
+
+# Leaving one out gives one score; its error is judged from this many groups of rows.
+LOO_GROUPS = 10
 
 
 class LeaveOneOut:
@@ -64,3 +72,31 @@ class LeaveOneOut:
         error = np.divide(C, H * root, out=np.zeros_like(C), where=root > 0.0)
         parts = np.split(error, len(structures), axis=1)
         return [self._targets - part @ vectors.T for part, (_, vectors) in zip(parts, bases, strict=True)]
+
+
+def search_loo(
+    training: Training,
+    answers: Iterable[tuple[float, Sequence[Answer]]],
+    score: Callable[[Labels, Array], float],
+) -> CandidateScores:
+    """Score answers, which come alpha by alpha, on rows left out in turn."""
+    labels, scaled = training.data.labels, training.labels
+    n_rows = labels.n_rows
+    leave_out = LeaveOneOut(
+        training.design, scaled.y.reshape(n_rows, -1), scaled.row_weight(), intercept=training.intercept
+    )
+    groups = [np.arange(n_rows)[k::LOO_GROUPS] for k in range(min(LOO_GROUPS, n_rows))]
+    scores, edges, means = [], [], []
+    for alpha, some in answers:
+        structures = [predictor_structure(solution.structure, one.settings.common) for one, solution in some]
+        for (_, solution), F in zip(some, leave_out.predict(structures, alpha), strict=True):
+            F = np.add(*training.scaling.undo(F, np.zeros(labels.n_tasks))).reshape(labels.y.shape)
+            means.append(score(labels, F))
+            scores.append([_score_group(score, labels, F, group) for group in groups])
+            edges.append([float(count_edges(solution.structure))])
+    return CandidateScores(np.array(scores), np.array(edges), np.array(means))
+
+
+def _score_group(score: Callable[[Labels, Array], float], labels: Labels, F: Array, group: NDArray[np.intp]) -> float:
+    some = labels.take(group)
+    return score(some, some.arrange(labels.in_rows(F)[group]))

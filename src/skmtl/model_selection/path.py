@@ -12,11 +12,11 @@ from sklearn.base import clone
 from skmtl._linalg import Array
 from skmtl.estimators.base import MultiTaskEstimator, make_effort, make_settings
 from skmtl.estimators.clean import clean
-from skmtl.losses import check_loss
-from skmtl.model_selection.cv import MultiTaskSearch
-from skmtl.model_selection.grid import Candidate, check_grid
-from skmtl.model_selection.search import TrainingSource, make_run
-from skmtl.model_selection.selection import standard_error
+from skmtl.losses.base import check_loss
+from skmtl.model_selection.base import MultiTaskSearch
+from skmtl.model_selection.candidates import Candidate, check_grid, standard_error
+from skmtl.model_selection.folds import TrainingSource
+from skmtl.model_selection.search import make_run
 
 DEFAULT_MUS = np.linspace(0.3, 1.0, 15)
 
@@ -105,7 +105,7 @@ def structure_path(
     estimator = settle(estimator, X, Y, sample_weight=sample_weight, tasks=tasks)
     loss = check_loss(estimator.loss, purpose=estimator.purpose)
     data = clean(estimator, X, Y, sample_weight, tasks)
-    candidates = along_path(estimator, sorted(check_grid("mus", mus, DEFAULT_MUS)), data.n_tasks)
+    candidates = along_path(estimator, sorted(check_grid("mus", mus, DEFAULT_MUS)), data.labels.n_tasks)
     source = TrainingSource(estimator, data, loss, estimator.gamma)
     solutions = source.whole().follow([one.settings for one in candidates], make_effort(estimator))
     scores = errors = np.full(len(candidates), np.nan)

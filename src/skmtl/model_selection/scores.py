@@ -177,7 +177,7 @@ def score_name(scoring: Any, data: TaskData) -> str:
         return scoring if isinstance(scoring, str) else "score"
     if data.coding.classes is None:
         return "pooled_r2"
-    return "accuracy" if data.coding.one_vs_all or data.n_tasks == 1 else "task_accuracy"
+    return "accuracy" if data.coding.one_vs_all or data.labels.n_tasks == 1 else "task_accuracy"
 
 
 def own_score(score: Score, data: TaskData) -> Callable[[Labels, Array], float]:

@@ -1,127 +1,130 @@
-"""Every candidate on every fold, with one decomposition per fold and gamma."""
+"""Search: every candidate on every fold, the best one fitted to all rows."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import groupby, islice
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.metrics import get_scorer
 
 from skmtl._linalg import SMALL_DECOMPOSITION, Array, has_threads, single_threaded
-from skmtl.estimators.base import assign, make_effort, make_map, train
+from skmtl.estimators.base import assign, make_effort, make_settings, publish
+from skmtl.features import KERNELS, check_kernel, default_gammas
 from skmtl.losses import Loss
-from skmtl.model_selection.folds import Split, make_splits, test_labels
-from skmtl.model_selection.grid import Candidate, candidate_estimator
-from skmtl.model_selection.loo import LeaveOneOut
+from skmtl.model_selection.candidates import (
+    ALPHAS,
+    COMMONS,
+    EPS_FACTORS,
+    LONG_COMMONS,
+    Answer,
+    Candidate,
+    CandidateScores,
+    candidate_estimator,
+    check_grid,
+    check_rule,
+    choose,
+    count_edges,
+    make_candidates,
+    make_penalties,
+)
+from skmtl.model_selection.folds import Fold, Split, TrainingSource, make_splits
+from skmtl.model_selection.loo import search_loo
 from skmtl.model_selection.scores import SCORES, own_score, score_name
-from skmtl.objective import predictor_structure
-from skmtl.solvers.design import check_square_and_symmetric
-from skmtl.solvers.solve import Solution
 from skmtl.solvers.training import Effort, Training
 from skmtl.targets import Labels, TaskData
 
 # Candidates are compared to no more accuracy than this, relative to the objective.
 SEARCH_ACCURACY = 1e-3
-# Leaving one out gives one score; its error is judged from this many groups of rows.
-LOO_GROUPS = 10
 
 S = TypeVar("S")
-Index = NDArray[np.intp]
-Answer = tuple[Candidate, Solution]
-
-
-@dataclass(frozen=True)
-class Fold:
-    """Training rows with their decomposition, and test rows: Phi and labels are theirs."""
-
-    training: Training
-    Phi: Array
-    labels: Labels
-    train: Index
-    test: Index
-
-
 # The score of an answer that was learned on the training rows of a fold, and of its predictions at the test rows.
 Evaluate = Callable[[Fold, Answer, Array], float]
-
-
-@dataclass(frozen=True)
-class CandidateScores:
-    """Scores of the candidates, of shape (n_candidates, n_folds); the same of edges; and mean scores."""
-
-    scores: Array
-    edges: Array
-    means: Array
-
-    @staticmethod
-    def join(parts: Sequence["CandidateScores"]) -> "CandidateScores":
-        """Those of several searches on the same folds, one after the other."""
-        names = ("scores", "edges", "means")
-        return CandidateScores(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
-
-
-class TrainingSource:
-    """Training sets cut out of one table at one gamma: the kernel matrix of all rows is computed once.
-
-    Parameters
-    ----------
-    model : estimator
-        Gives the kernel and all else that is not searched over.
-    data : TaskData
-    loss : Loss
-    gamma : float or None
-        The inverse width of the kernel.
-    """
-
-    def __init__(self, model: Any, data: TaskData, loss: Loss, gamma: float | None) -> None:
-        self.model, self.data, self.loss, self.gamma = clone(model).set_params(gamma=gamma), data, loss, gamma
-        self._kernel: Array | None = None
-        self._whole: Training | None = None
-        feature_map = make_map(self.model)
-        if feature_map.on_rows:
-            self._kernel = feature_map.fit(data.X).transform(data.X)
-            if not feature_map.fresh:
-                check_square_and_symmetric(self._kernel)
-
-    def training(self, rows: Index) -> Training:
-        """Some rows as a training set of its own."""
-        kernel = None if self._kernel is None else self._kernel[np.ix_(rows, rows)]
-        return train(self.model, self.data.take(rows), self.loss, kernel=kernel)
-
-    def whole(self) -> Training:
-        """All rows as a training set, decomposed once."""
-        if self._whole is None:
-            kernel = None if self._kernel is None else self._kernel.copy()
-            self._whole = train(self.model, self.data, self.loss, kernel=kernel)
-        return self._whole
-
-    def fold(self, split: Split) -> Fold:
-        """Training rows decomposed, and test rows in their basis."""
-        rows, test = split
-        with single_threaded(len(rows), SMALL_DECOMPOSITION):
-            training = self.training(rows)
-            Z = self._kernel[np.ix_(test, rows)] if self._kernel is not None else self._transform(training, test)
-            return Fold(training, training.basis(Z), test_labels(self.data.labels, rows, test), rows, test)
-
-    def _transform(self, training: Training, rows: Index) -> Array:
-        return training.feature_map.transform(self.data.X[rows])
-
-    def size(self) -> float:
-        """The mean of the diagonal of the kernel; of features about their mean."""
-        if self._kernel is not None:
-            return float(np.mean(np.diag(self._kernel))) or 1.0
-        return make_map(self.model).size(self.data.X, center=self.model.fit_intercept) or 1.0
-
-
 # Scores candidates on the training sets of a source.
 Run = Callable[[TrainingSource, Sequence[Candidate]], CandidateScores]
+
+
+class Selection(NamedTuple):
+    """The candidates of a search, their scores, the number of the chosen one, and an estimator fitted with it."""
+
+    candidates: list[Candidate]
+    outcome: CandidateScores
+    chosen: int
+    best_estimator: Any
+
+
+def select(search: Any, model: Any, data: TaskData, loss: Loss) -> Selection:
+    """Score the candidates of a search on data, choose one, and fit it to all rows.
+
+    ``search`` has the grids, ``cv``, ``scoring``, ``rule`` and ``n_jobs``; ``model`` is an estimator with all that is
+    not searched over.
+    """
+    rule = check_rule(search.rule)
+    run = make_run(model, data, loss, cv=search.cv, scoring=search.scoring, n_jobs=search.n_jobs)
+    open_source = partial(TrainingSource, model, data, loss)
+    candidates, outcome, source = _score_grid(search, data, open_source, run)
+    index = choose(outcome, rule)
+    best = candidates[index]
+    source = source if best.gamma == source.gamma else open_source(best.gamma)
+    return Selection(candidates, outcome, index, _fit_best(source, best))
+
+
+def _score_grid(
+    search: Any, data: TaskData, open_source: Callable[[float | None], TrainingSource], run: Run
+) -> tuple[list[Candidate], CandidateScores, TrainingSource]:
+    """The candidates, what became of them, and the source that was used last.
+
+    First the kernel's gamma is chosen, with independent tasks, then the rest.
+    """
+    variants = make_penalties(search.penalty, search.mus, data.labels.n_tasks)
+    gammas = _gammas(search, data)
+    eps_factors = check_grid("eps_factors", search.eps_factors, EPS_FACTORS, zero=False)
+    commons = check_grid("commons", search.commons, LONG_COMMONS if data.labels.long else COMMONS)
+    commons = commons if data.labels.n_tasks > 1 else [0.0]
+    source = open_source(gammas[0])
+    alphas = check_grid("alphas", search.alphas, source.size() * ALPHAS, zero=False)
+    grid = partial(make_candidates, alphas=alphas, eps_factors=eps_factors, commons=commons)
+    if len(gammas) == 1:
+        candidates = grid(variants, gamma=gammas[0])
+        return candidates, run(source, candidates), source
+    tried: list[Candidate] = []
+    outcomes = []
+    for gamma in gammas:
+        candidates = grid(variants[:1], gamma=gamma)
+        tried += candidates
+        source = source if gamma == source.gamma else open_source(gamma)
+        outcomes.append(run(source, candidates))
+    gamma = tried[choose(CandidateScores.join(outcomes), "best")].gamma
+    source = source if gamma == source.gamma else open_source(gamma)
+    candidates = grid(variants[1:], gamma=gamma)
+    if candidates:
+        tried += candidates
+        outcomes.append(run(source, candidates))
+    return tried, CandidateScores.join(outcomes), source
+
+
+def _gammas(search: Any, data: TaskData) -> list[float | None]:
+    if search.gammas is None:
+        return default_gammas(search.kernel, data.X)
+    if "gamma" not in check_kernel(search.kernel).parameters:
+        known = ", ".join(name for name, facts in KERNELS.items() if "gamma" in facts.parameters)
+        raise ValueError(f"gammas was given, but kernel={search.kernel!r} has no gamma; kernels that do are {known}.")
+    return list(check_grid("gammas", search.gammas, zero=False))
+
+
+def _fit_best(source: TrainingSource, best: Candidate) -> Any:
+    """The estimator of the best candidate, fitted to all rows."""
+    training, settings = source.whole(), best.settings
+    model = candidate_estimator(source.model, best)
+    if settings.eps is None and settings.eps_factor != 1.0:
+        model.set_params(eps=training.problem(settings).eps)
+    settings = make_settings(model, source.data.labels.n_tasks)
+    solution = training.solve(settings, make_effort(model), callback=model.callback)
+    return publish(model, training, settings, solution)
 
 
 def make_run(model: Any, data: TaskData, loss: Loss, *, cv: Any, scoring: Any, n_jobs: int | None) -> Run:
@@ -130,7 +133,7 @@ def make_run(model: Any, data: TaskData, loss: Loss, *, cv: Any, scoring: Any, n
     if isinstance(cv, str) and cv == "loo":
         _check_loo(data, loss, name)
         own = own_score(SCORES[name], data)
-        return lambda source, candidates: search_loo(source, candidates, own)
+        return partial(_leave_one_out, own)
     splits = make_splits(cv, data)
     evaluate = _own_evaluate(name, data) if name in SCORES else _scorer_evaluate(scoring, model, data)
     return lambda source, candidates: search_folds(source, candidates, splits, evaluate, n_jobs=n_jobs)
@@ -202,15 +205,19 @@ def search_folds(
     return CandidateScores(scores, edges, _row_means(scores))
 
 
+def _leave_one_out(
+    score: Callable[[Labels, Array], float], source: TrainingSource, candidates: Sequence[Candidate]
+) -> CandidateScores:
+    """Score every candidate on rows left out in turn, with the structure learned on all rows."""
+    with single_threaded(source.data.labels.n_rows, SMALL_DECOMPOSITION):
+        training = source.whole()
+        return search_loo(training, _by_alpha(training, candidates, search_effort(source.model)), score)
+
+
 def search_effort(model: Any) -> Effort:
     """Only as much work as comparing candidates needs."""
     effort = make_effort(model)
     return replace(effort, tol=max(effort.tol, SEARCH_ACCURACY))
-
-
-def count_edges(structure: Array) -> int:
-    """The number of related pairs of tasks."""
-    return int(np.count_nonzero(np.triu(structure, 1)))
 
 
 def _score_fold(
@@ -275,37 +282,6 @@ def _learn_all(training: Training, candidates: Sequence[Candidate], effort: Effo
         solution = training.solve(candidate.settings, chosen, start=start, certify=False)
         last[here] = last[along_alpha] = solution.structure
         yield candidate, solution
-
-
-def search_loo(
-    source: TrainingSource, candidates: Sequence[Candidate], score: Callable[[Labels, Array], float]
-) -> CandidateScores:
-    """Score every candidate on rows left out in turn, with the structure learned on all rows."""
-    labels = source.data.labels
-    n_rows = labels.n_rows
-    with single_threaded(n_rows, SMALL_DECOMPOSITION):
-        training = source.whole()
-        scaled = training.labels
-        leave_out = LeaveOneOut(
-            training.design, scaled.y.reshape(n_rows, -1), scaled.row_weight(), intercept=training.intercept
-        )
-        groups = [np.arange(n_rows)[k::LOO_GROUPS] for k in range(min(LOO_GROUPS, n_rows))]
-        scores, edges, means = [], [], []
-        for alpha, answers in _by_alpha(training, candidates, search_effort(source.model)):
-            structures = [
-                predictor_structure(solution.structure, candidate.settings.common) for candidate, solution in answers
-            ]
-            for (_, solution), F in zip(answers, leave_out.predict(structures, alpha), strict=True):
-                F = np.add(*training.scaling.undo(F, np.zeros(labels.n_tasks))).reshape(labels.y.shape)
-                means.append(score(labels, F))
-                scores.append([_score_group(score, labels, F, group) for group in groups])
-                edges.append([float(count_edges(solution.structure))])
-    return CandidateScores(np.array(scores), np.array(edges), np.array(means))
-
-
-def _score_group(score: Callable[[Labels, Array], float], labels: Labels, F: Array, group: Index) -> float:
-    some = labels.take(group)
-    return score(some, some.arrange(labels.in_rows(F)[group]))
 
 
 def _row_means(scores: Array) -> Array:

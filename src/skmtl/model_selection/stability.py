@@ -14,9 +14,9 @@ from skmtl._linalg import Array
 from skmtl._validation import check_count, check_positive
 from skmtl.estimators.base import make_effort, make_settings
 from skmtl.estimators.clean import clean
-from skmtl.losses import check_loss
+from skmtl.losses.base import check_loss
+from skmtl.model_selection.folds import TrainingSource
 from skmtl.model_selection.path import along_path, settle
-from skmtl.model_selection.search import TrainingSource
 from skmtl.solvers.training import Settings
 from skmtl.targets import Labels
 
@@ -80,7 +80,7 @@ def edge_stability(
     estimator = settle(estimator, X, Y, sample_weight=sample_weight, tasks=tasks)
     loss = check_loss(estimator.loss, purpose=estimator.purpose)
     data = clean(estimator, X, Y, sample_weight, tasks)
-    n_rows, n_tasks = data.labels.n_rows, data.n_tasks
+    n_rows, n_tasks = data.labels.n_rows, data.labels.n_tasks
     if n_rows < 4:
         raise ValueError(f"there are {n_rows} rows with labels; halves of them need at least 4.")
     path = [make_settings(estimator, n_tasks)]

@@ -4,9 +4,8 @@ from skmtl.targets.base import Labels
 from skmtl.targets.blocks import BlockLabels, LabelReader, as_numbers
 from skmtl.targets.coding import ClassCoding, Coding, NumberCoding
 from skmtl.targets.data import TaskData
-from skmtl.targets.errors import ErrorSums
 from skmtl.targets.layout import LongLabels, TableLabels, TaskOrder, make_labels
-from skmtl.targets.scaling import Scaling, TaskStats, balance, standardize
+from skmtl.targets.scaling import ErrorSums, Scaling, TaskStats, balance, standardize
 
 __all__ = [
     "BlockLabels",

@@ -1,7 +1,7 @@
 """How labels are written: numbers as they are, classes as -1 and +1; and scores read as the same again."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,13 +37,8 @@ class NumberCoding:
 
     flat: bool
 
-    @property
-    def classes(self) -> None:
-        return None
-
-    @property
-    def one_vs_all(self) -> bool:
-        return False
+    classes: ClassVar[None] = None
+    one_vs_all: ClassVar[bool] = False
 
     def predictions(self, F: Array) -> Array:
         return first_column(F) if self.flat else F

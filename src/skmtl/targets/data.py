@@ -45,10 +45,6 @@ class TaskData:
     n_given: int
     pairwise: bool = False
 
-    @property
-    def n_tasks(self) -> int:
-        return len(self.task_names)
-
     def take(self, rows: Index) -> "TaskData":
         """The same tasks with some of the rows, as if nothing else had been passed."""
         return replace(

@@ -1,4 +1,4 @@
-"""The candidates of a search: penalties with their parameters, alpha, eps, the common part and the kernel's gamma."""
+"""The candidates of a search, which of them to take, and what to say about it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from skmtl._linalg import Array
 from skmtl._validation import check_positive
 from skmtl.penalties import Independent, StructurePenalty, check_penalty
+from skmtl.solvers.solve import Solution
 from skmtl.solvers.training import Settings
 
 # Multiples of the mean of diag(K).
@@ -18,6 +20,10 @@ ALPHAS = np.logspace(-1, -7, 10)
 EPS_FACTORS = (1.0, 100.0)
 COMMONS, LONG_COMMONS = (0.0,), (0.0, 10.0)
 
+RULES = ("best", "1se")
+
+# A candidate and what it learned.
+Answer = tuple["Candidate", Solution]
 # A penalty with its own parameters set, and those parameters.
 Variant = tuple[StructurePenalty, dict[str, float]]
 
@@ -127,3 +133,108 @@ def check_grid(name: str, values: Any, default: Iterable[float] = (), *, zero: b
 
 def _as_list(penalty: Any) -> list[Any]:
     return list(penalty) if isinstance(penalty, list | tuple) else [penalty]
+
+
+@dataclass(frozen=True)
+class CandidateScores:
+    """Scores of the candidates, of shape (n_candidates, n_folds); the same of edges; and mean scores."""
+
+    scores: Array
+    edges: Array
+    means: Array
+
+    @staticmethod
+    def join(parts: Sequence["CandidateScores"]) -> "CandidateScores":
+        """Those of several searches on the same folds, one after the other."""
+        names = ("scores", "edges", "means")
+        return CandidateScores(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def count_edges(structure: Array) -> int:
+    """The number of related pairs of tasks."""
+    return int(np.count_nonzero(np.triu(structure, 1)))
+
+
+def check_rule(rule: Any) -> str:
+    """A known rule."""
+    if rule not in RULES:
+        raise ValueError(f"rule={rule!r} is not known; choose one of {', '.join(RULES)}.")
+    return str(rule)
+
+
+def choose(outcome: CandidateScores, rule: str) -> int:
+    """The best candidate, or the sparsest graph whose score is within one standard error of the best."""
+    means, edges = outcome.means, outcome.edges.mean(axis=1)
+    if np.all(np.isnan(means)):
+        raise ValueError(
+            "the score is not defined for any candidate on any fold (does every test fold hold one class only?); "
+            "use fewer folds, shuffled folds, or another scoring."
+        )
+    highest = np.nanmax(means)
+    ties = np.flatnonzero(means >= highest - 1e-12 * max(abs(highest), 1.0))
+    best = int(ties[np.argmin(edges[ties])])
+    if rule == "best":
+        return best
+    behind = outcome.scores[best] - outcome.scores
+    allowed = means[best] - means <= standard_error(behind)
+    allowed[best] = True
+    return int(min(np.flatnonzero(allowed), key=lambda c: (edges[c], -means[c])))
+
+
+def standard_error(differences: Array) -> Array:
+    """The standard error of the mean of each row, over the folds where it is defined; zero for a single fold."""
+    known = ~np.isnan(differences)
+    count = known.sum(axis=1)
+    mean = np.where(known, differences, 0.0).sum(axis=1) / np.maximum(count, 1)
+    squares = np.where(known, (differences - mean[:, None]) ** 2, 0.0).sum(axis=1)
+    return np.sqrt(squares / np.maximum(count - 1, 1) / np.maximum(count, 1))
+
+
+def make_results(candidates: Sequence[Candidate], outcome: CandidateScores) -> dict[str, Any]:
+    """The search as columns, a row per candidate, in the manner of ``GridSearchCV``."""
+    params = [candidate.params() for candidate in candidates]
+    # For people: the penalty by its name, and beside it the parameters of its own.
+    shown = [{**row, "penalty": c.penalty.name, **c.own} for row, c in zip(params, candidates, strict=True)]
+    results: dict[str, Any] = {"params": params}
+    for name in dict.fromkeys(name for row in shown for name in row):
+        results[f"param_{name}"] = np.ma.masked_all(len(params), dtype=object)
+        for i, row in enumerate(shown):
+            if name in row:
+                results[f"param_{name}"][i] = row[name]
+    for k, scores in enumerate(outcome.scores.T):
+        results[f"split{k}_test_score"] = scores
+    results["mean_test_score"] = outcome.means
+    with_nan = np.where(np.isnan(outcome.means), -np.inf, outcome.means)
+    results["std_test_score"] = standard_error(outcome.scores) * np.sqrt(outcome.scores.shape[1])
+    results["rank_test_score"] = np.array([1 + int(np.sum(with_nan > value)) for value in with_nan], dtype=np.int32)
+    results["mean_edges"] = outcome.edges.mean(axis=1)
+    return results
+
+
+def describe_choice(candidates: Sequence[Candidate], outcome: CandidateScores, chosen: int, score: str) -> str:
+    """Whether sharing won over independent tasks, as a sentence."""
+    means = np.where(np.isnan(outcome.means), -np.inf, outcome.means)
+    apart = np.array([candidate.independent for candidate in candidates])
+    if apart.all():
+        return f"There is nothing to share; independent tasks score {means[chosen]:.4g} ({score})."
+    alone, shared = (int(np.argmax(np.where(which, means, -np.inf))) for which in (apart, ~apart))
+    if apart[chosen]:
+        rest = f"{means[shared]:.4g} of the best shared model ({_name(candidates[shared])})"
+        if means[shared] > means[chosen]:
+            return f"Independent tasks are taken: {score} {means[chosen]:.4g} is within one standard error of {rest}."
+        return f"Independent tasks win: {score} {means[chosen]:.4g}, against {rest}. Sharing does not help here."
+    if means[chosen] < means[alone]:
+        return (
+            f"A shared model is taken ({_name(candidates[chosen])}): {score} {means[chosen]:.4g} is within one "
+            f"standard error of the best, but independent tasks have {means[alone]:.4g}."
+        )
+    wins = int(np.sum(outcome.scores[chosen] > outcome.scores[alone]))
+    return (
+        f"Sharing wins: {score} {means[chosen]:.4g} with {_name(candidates[chosen])}, against {means[alone]:.4g} "
+        f"of independent tasks; better on {wins} of {outcome.scores.shape[1]} folds."
+    )
+
+
+def _name(candidate: Candidate) -> str:
+    """What a candidate shares."""
+    return "a common part" if candidate.penalty.name == Independent.name else candidate.penalty.name

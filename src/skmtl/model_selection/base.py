@@ -1,0 +1,128 @@
+"""What both searches share: the fit, and handing on to the best estimator they found."""
+
+from typing import Any, ClassVar, Self
+
+import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from skmtl._notebook import DrawsRelations
+from skmtl._validation import is_dask
+from skmtl.estimators.base import check_both_classes
+from skmtl.estimators.clean import clean
+from skmtl.losses.base import check_loss
+from skmtl.model_selection.candidates import describe_choice, make_results
+from skmtl.model_selection.scores import score_name
+from skmtl.model_selection.search import select
+
+# What was learned about rows and tasks, and can be asked of a search too.
+DELEGATED = (
+    "classes_",
+    "coding_",
+    "coef_",
+    "correlation_",
+    "dual_coef_",
+    "eps_",
+    "feature_coef_",
+    "feature_map_",
+    "feature_names_in_",
+    "feature_structure_",
+    "intercept_",
+    "landmarks_",
+    "n_features_in_",
+    "n_iter_",
+    "solution_",
+    "structure_",
+    "task_names_",
+)
+
+
+class MultiTaskSearch(DrawsRelations, BaseEstimator):
+    """What both searches share: the fit, and handing on to the best estimator."""
+
+    model_class: ClassVar[Any]
+
+    def __sklearn_tags__(self) -> Tags:
+        return get_tags(self.model())
+
+    def __getattr__(self, name: str) -> Any:
+        # Only asked where the search itself has no such attribute.
+        if name in DELEGATED and "best_estimator_" in vars(self):
+            return getattr(self.best_estimator_, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> Self:
+        """Search, and fit the best candidate to all rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            In memory; for ``kernel="precomputed"`` the kernel matrix, of shape (n_samples, n_samples).
+        y : array-like of shape (n_samples, n_tasks) or (n_samples,)
+            Targets or classes, NaN where they are not known.
+        sample_weight : array-like of shape (n_samples,) or (n_samples, n_tasks), optional
+            A label of weight 2 counts like two equal ones.
+        tasks : array-like of shape (n_samples,), optional
+            Long format: the task of each row, and y has one column.
+
+        Returns
+        -------
+        self : estimator
+            Fitted.
+        """
+        if is_dask(X):
+            raise ValueError(
+                "a search needs its rows in memory; choose parameters on a sample of the Dask collection, and fit a "
+                "MultiTaskRegressor or MultiTaskClassifier with them to all of it. The search itself can run on a "
+                "cluster, with joblib.parallel_config('dask')."
+            )
+        model = self.model()
+        loss = check_loss(self.loss, purpose=model.purpose)
+        data = clean(model, X, y, sample_weight, tasks)
+        check_both_classes(data, loss, intercept=self.fit_intercept)
+        found = select(self, model, data, loss)
+        best = found.best_estimator
+        self.cv_results_ = make_results(found.candidates, found.outcome)
+        self.best_index_, self.best_score_ = found.chosen, float(found.outcome.means[found.chosen])
+        self.scoring_ = score_name(self.scoring, data)
+        self.verdict_ = describe_choice(found.candidates, found.outcome, found.chosen, self.scoring_)
+        self.best_params_ = {
+            name: getattr(best, name) for name in ("penalty", "alpha", "eps", "common", "kernel", "gamma")
+        }
+        self.alpha_, self.penalty_, self.common_, self.gamma_ = best.alpha, best.penalty_, best.common, best.gamma
+        self.best_estimator_ = best
+        return self
+
+    def model(self) -> Any:
+        """An estimator without search, not fitted, with all that is not searched over."""
+        given = self.get_params(deep=False)
+        known = self.model_class().get_params(deep=False)
+        shared = {name: value for name, value in given.items() if name in known}
+        return self.model_class(**{**shared, "penalty": "independent"})
+
+    def predict(self, X: Any, tasks: Any = None) -> Any:
+        """Predictions of the best estimator; see its ``predict``."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X, tasks)
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> float:
+        """The score of the best estimator, R squared or accuracy; see its ``score``."""
+        check_is_fitted(self)
+        return float(self.best_estimator_.score(X, y, sample_weight=sample_weight, tasks=tasks))
+
+    def predict_frame(self, X: ArrayLike) -> pd.DataFrame:
+        """Predictions of the best estimator with the names of the tasks; see its ``predict_frame``."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_frame(X)
+
+    def relations(self) -> pd.DataFrame:
+        """The relations between tasks that the best estimator learned; see its ``relations``."""
+        check_is_fitted(self)
+        return self.best_estimator_.relations()
+
+    def to_networkx(self) -> Any:
+        """The relations as a graph; see ``to_networkx`` of the best estimator."""
+        check_is_fitted(self)
+        return self.best_estimator_.to_networkx()
