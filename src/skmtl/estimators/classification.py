@@ -32,17 +32,95 @@ def gives_probabilities(estimator: Any) -> bool:
 
 
 class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
-    r"""Learn classes, or several labels, together with the graph that relates them.
+    """Learn classes, or several labels, together with the graph that relates them.
 
     Classes are coded -1 and +1: a binary problem is one task, several classes are one task each (one against all),
     and a 0/1 indicator matrix is one task per column, NaN where a label is not known. In long format all tasks share
-    the same two classes. Parameters and attributes are those of :class:`MultiTaskRegressor` except
-    ``scale_targets``; ``loss`` is one of "square", "logistic", "hinge" and "squared_hinge".
+    the same two classes. The problem is that of :class:`MultiTaskRegressor`.
+
+    Parameters
+    ----------
+    penalty : str or StructurePenalty, default="sparse"
+        The penalty R on the structure, by name or as an object such as ``Sparse(mu=0.95)``.
+    alpha : float, default=1e-2
+        Strength of the regularization.
+    eps : float or "auto", default="auto"
+        Keeps A away from singular matrices. "auto" is 1e-2 times the mean squared norm of independent predictors;
+        the value used is ``eps_``. Large values lead to independent tasks.
+    common : float, default=0.0
+        Weight of a component common to all tasks: A becomes A + common * 11' in the predictor. Tasks with rows of
+        their own nearly always need it; anything from 1 to 100 serves.
+    loss : {"square", "logistic", "hinge", "squared_hinge"} or Loss, default="square"
+        The loss V.
+    kernel : str or callable, default="linear"
+        A kernel that scikit-learn's ``KernelRidge`` takes, ``"precomputed"``, or a function of two rows.
+    gamma : float, optional
+        Inverse width of the kernel; by default scikit-learn's, one over the number of features.
+    degree, coef0 : float
+        Parameters of polynomial and sigmoid kernels.
+    kernel_params : mapping, optional
+        Parameters of a kernel given as a callable.
+    n_components : int, optional
+        Approximate the kernel on so many rows, the landmarks (Nystroem). Time grows with the rows, memory does not:
+        with square loss the table is read a block at a time. Objective, bound and gap are then those of the
+        approximated problem. None: the exact kernel.
+    landmarks : {"uniform", "leverage"} or array-like of shape (n_components, n_features), default="uniform"
+        How landmarks are drawn: all rows alike, or by approximate ridge leverage scores, which costs another pass over
+        the rows. Or the landmarks themselves.
+    fit_intercept : bool, default=True
+        Whether each task has a constant, which is never penalized.
+    balance_tasks : bool, default=False
+        Whether every task counts the same however many labels it has.
+    solver : {"auto", "newton", "anderson", "alternating"}, default="auto"
+        The outer loop: joint Newton (square loss, and a penalty that allows it), accelerated alternation, or the
+        paper's alternation; "auto" is the first of them that is possible.
+    tol : float, default=1e-6
+        Relative gap to the global optimum at which to stop.
+    max_iter : int, default=200
+        Bound on the iterations of the outer loop.
+    callback : callable, optional
+        Called whenever the solver computes a certificate, with a dict of ``certificate`` (how many there were, this one
+        included), ``objective``, ``lower_bound`` and ``gap``.
+    random_state : int, RandomState instance or None, default=None
+        For drawing landmarks.
 
     Attributes
     ----------
     classes_ : ndarray
         The classes of a column; of an indicator matrix 0 and 1.
+    structure_, correlation_ : ndarray of shape (n_tasks, n_tasks)
+        As in :class:`MultiTaskRegressor`, like all that follows.
+    coef_ : ndarray of shape (n_tasks, n_features)
+        Coefficients, for the linear kernel only.
+    dual_coef_ : ndarray of shape (n_samples, n_tasks) or (n_landmarks, n_tasks)
+        Coefficients on the training rows, or on the landmarks, for other kernels.
+    landmarks_ : ndarray of shape (n_landmarks, n_features)
+        The landmarks, with ``n_components``.
+    intercept_, task_names_ : ndarray of shape (n_tasks,)
+        Constants and names of the tasks; of one column of classes, the classes themselves.
+    penalty_ : StructurePenalty
+        The penalty that was used.
+    eps_ : float
+        The eps that was used.
+    feature_map_ : FeatureMap
+        The basis functions of the predictors.
+    feature_structure_, feature_coef_ : ndarray
+        With the penalty ``features`` only.
+    coding_ : ClassCoding
+        How classes became tasks.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had them.
+    n_iter_ : int
+        Iterations of the outer loop.
+    solution_ : Solution
+        ``objective``, ``lower_bound``, ``gap``, ``status``, ``n_iter`` and ``history`` of the fit.
+
+    See Also
+    --------
+    MultiTaskClassifierCV : Chooses the hyper-parameters.
+    MultiTaskRegressor : The same for numbers.
 
     Examples
     --------

@@ -24,7 +24,7 @@ from skmtl.targets import ErrorSums, LabelReader, TableLabels, as_numbers
 class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
     r"""Learn several regression tasks together with the graph that relates them.
 
-    Minimises, over predictors f and the structure A of the tasks,
+    Minimizes, over predictors f and the structure A of the tasks,
 
     .. math::
 
@@ -38,7 +38,7 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
     penalty : str or StructurePenalty, default="sparse"
         The penalty R on the structure, by name or as an object such as ``Sparse(mu=0.95)``.
     alpha : float, default=1e-2
-        Strength of the regularisation.
+        Strength of the regularization.
     eps : float or "auto", default="auto"
         Keeps A away from singular matrices. "auto" is 1e-2 times the mean squared norm of independent predictors;
         the value used is ``eps_``. Large values lead to independent tasks.
@@ -49,8 +49,10 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         The loss V.
     kernel : str or callable, default="linear"
         A kernel that scikit-learn's ``KernelRidge`` takes, ``"precomputed"``, or a function of two rows.
-    gamma, degree, coef0 : float
-        Parameters of the kernel.
+    gamma : float, optional
+        Inverse width of the kernel; by default scikit-learn's, one over the number of features.
+    degree, coef0 : float
+        Parameters of polynomial and sigmoid kernels.
     kernel_params : mapping, optional
         Parameters of a kernel given as a callable.
     n_components : int, optional
@@ -61,21 +63,22 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         How landmarks are drawn: all rows alike, or by approximate ridge leverage scores, which costs another pass over
         the rows. Or the landmarks themselves.
     fit_intercept : bool, default=True
-        Whether each task has a constant, which is never penalised.
+        Whether each task has a constant, which is never penalized.
     scale_targets : bool, default=True
         Whether tasks are brought to unit variance for the fit. Predictions are in the unit of y all the same;
         ``structure_`` relates the scaled tasks.
     balance_tasks : bool, default=False
         Whether every task counts the same however many labels it has.
     solver : {"auto", "newton", "anderson", "alternating"}, default="auto"
-        The outer loop: joint Newton (square loss and complete labels), accelerated alternation, or the paper's
-        alternation.
+        The outer loop: joint Newton (square loss, and a penalty that allows it), accelerated alternation, or the
+        paper's alternation; "auto" is the first of them that is possible.
     tol : float, default=1e-6
         Relative gap to the global optimum at which to stop.
     max_iter : int, default=200
         Bound on the iterations of the outer loop.
     callback : callable, optional
-        Called with a dict of objective, lower_bound and gap whenever the solver computes a certificate.
+        Called whenever the solver computes a certificate, with a dict of ``certificate`` (how many there were, this one
+        included), ``objective``, ``lower_bound`` and ``gap``.
     random_state : int, RandomState instance or None, default=None
         For drawing landmarks.
 
@@ -90,11 +93,37 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
     landmarks_ : ndarray of shape (n_landmarks, n_features)
         The landmarks, with ``n_components``; those that others span to rounding are dropped.
     intercept_ : ndarray of shape (n_tasks,)
+        The constant of each task.
     task_names_ : ndarray of shape (n_tasks,)
+        Names of the tasks: columns of y, or the values of ``tasks``.
+    correlation_ : ndarray of shape (n_tasks, n_tasks)
+        Cosines of the tasks' predictors in the kernel's space.
+    penalty_ : StructurePenalty
+        The penalty that was used.
     eps_ : float
+        The eps that was used.
+    feature_map_ : FeatureMap
+        The basis functions of the predictors.
+    feature_structure_ : ndarray
+        The matrix on the side of the features, with the penalty ``features`` only.
+    feature_coef_ : ndarray of shape (r, n_tasks)
+        Coefficients in an orthonormal basis of the features, with the penalty ``features`` only.
+    coding_ : Coding
+        How y was written, and so how predictions are.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had them.
     n_iter_ : int
+        Iterations of the outer loop.
     solution_ : Solution
         ``objective``, ``lower_bound``, ``gap``, ``status``, ``n_iter`` and ``history`` of the fit.
+
+    See Also
+    --------
+    MultiTaskRegressorCV : Chooses the hyper-parameters.
+    MultiTaskClassifier : The same for classes.
+    sklearn.kernel_ridge.KernelRidge : Independent tasks, without an intercept.
 
     Examples
     --------

@@ -44,8 +44,10 @@ def compare_methods(
 
     Parameters
     ----------
-    X, Y, sample_weight, tasks
-        As for ``fit``.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Rows, as for ``fit``.
+    Y : array-like of shape (n_samples, n_tasks) or (n_samples,)
+        Labels, as for ``fit``.
     methods : list of penalties, or dict of name to penalty, optional
         By default every penalty that learns a structure. Their own parameters, such as mu, are searched.
     estimator : MultiTaskRegressorCV or MultiTaskClassifierCV, optional
@@ -57,6 +59,10 @@ def compare_methods(
         One of ``SCORES``; by default that of the estimator. More is better: errors count as negative.
     level : float, default=0.95
         Level of the confidence intervals.
+    sample_weight : array-like of shape (n_samples,) or (n_samples, n_tasks), optional
+        Weights, as for ``fit``.
+    tasks : array-like of shape (n_samples,), optional
+        Long format: the task of each row.
     n_jobs : int, optional
         Folds and methods in parallel, through joblib.
 
@@ -68,9 +74,24 @@ def compare_methods(
         ``high``, and ``verdict``: "helps", "hurts" or "no evidence". Intervals are those of the corrected paired t-test
         over the folds.
 
+    See Also
+    --------
+    MultiTaskRegressorCV : Chooses parameters, with independent tasks among the candidates.
+    edge_stability : Which relations come back on other rows.
+
     References
     ----------
     Nadeau, Bengio. Inference for the generalization error. Machine Learning 2003.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressorCV, compare_methods
+    >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
+    >>> search = MultiTaskRegressorCV(alphas=[0.1, 1.0], mus=[0.9], cv=3)
+    >>> table = compare_methods(X, Y, ["sparse"], estimator=search, cv=3)
+    >>> table["task"].tolist()
+    ['Weight', 'Waist', 'Pulse', '(all tasks)']
     """
     if not 0.0 < level < 1.0:
         raise ValueError(f"level={level!r} must lie between 0 and 1, such as 0.95.")

@@ -37,6 +37,20 @@ class StructurePath:
     gaps : ndarray of shape (n_mus,)
         How far each fit may be from its optimum, relative to the objective.
     task_names : ndarray of shape (n_tasks,)
+        Names of the tasks.
+
+    See Also
+    --------
+    structure_path : Makes one.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressor, structure_path
+    >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
+    >>> path = structure_path(MultiTaskRegressor(alpha=0.1), X, Y, [0.2, 0.9], cv=None)
+    >>> path.to_frame().columns.tolist()
+    ['mu', 'n_edges', 'score', 'error', 'gap']
     """
 
     mus: Array
@@ -89,18 +103,41 @@ def structure_path(
     ----------
     estimator : MultiTaskRegressor or MultiTaskClassifier
         Its penalty has a ``mu``; all its other parameters are held. Of a CV estimator, those it chooses on all rows.
-    X, Y, sample_weight, tasks
-        As for ``fit``.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Rows, as for ``fit``.
+    Y : array-like of shape (n_samples, n_tasks) or (n_samples,)
+        Labels, as for ``fit``.
     mus : array-like, optional
         By default 15 from 0.3 to 1.
     cv : int, splitter, iterable of index pairs or None, default=5
         Folds for the scores; None leaves them out.
-    scoring, n_jobs
+    scoring : str or callable, optional
         As for :class:`MultiTaskRegressorCV`.
+    sample_weight : array-like of shape (n_samples,) or (n_samples, n_tasks), optional
+        Weights, as for ``fit``.
+    tasks : array-like of shape (n_samples,), optional
+        Long format: the task of each row.
+    n_jobs : int, optional
+        Folds in parallel, through joblib.
 
     Returns
     -------
     StructurePath
+        Structures, scores and gaps along mu.
+
+    See Also
+    --------
+    edge_stability : Which relations come back on other rows.
+    skmtl.plotting.PathDisplay : Draws the path.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressor, structure_path
+    >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
+    >>> path = structure_path(MultiTaskRegressor(alpha=0.1), X, Y, [0.2, 0.9], cv=None)
+    >>> path.n_edges.tolist()
+    [0, 3]
     """
     estimator = settle(estimator, X, Y, sample_weight=sample_weight, tasks=tasks)
     loss = check_loss(estimator.loss, purpose=estimator.purpose)

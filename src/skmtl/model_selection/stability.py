@@ -48,8 +48,10 @@ def edge_stability(
     ----------
     estimator : MultiTaskRegressor or MultiTaskClassifier
         Its parameters are held. Of a CV estimator, those it chooses on all rows.
-    X, Y, sample_weight, tasks
-        As for ``fit``.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Rows, as for ``fit``.
+    Y : array-like of shape (n_samples, n_tasks) or (n_samples,)
+        Labels, as for ``fit``.
     n_resamples : int, default=100
         How many halves.
     max_false : float, optional
@@ -61,7 +63,12 @@ def edge_stability(
         Halves learned in parallel, through joblib.
     callback : callable, optional
         Called after every half with ``{"done": k, "total": n_resamples}``, for a progress bar.
+    sample_weight : array-like of shape (n_samples,) or (n_samples, n_tasks), optional
+        Weights, as for ``fit``.
+    tasks : array-like of shape (n_samples,), optional
+        Long format: the task of each row.
     random_state : int or Generator, default=0
+        For drawing the halves.
 
     Returns
     -------
@@ -71,10 +78,25 @@ def edge_stability(
         ``weight_high`` (the interval that holds nine tenths of them) and ``steadiness`` (the size of the mean over the
         standard deviation). Weights are entries of ``structure_``.
 
+    See Also
+    --------
+    structure_path : The graph along mu.
+    MultiTaskRegressor.relations : The relations of one fit.
+
     References
     ----------
     Meinshausen, Buehlmann. Stability selection. JRSS B 2010.
     Shah, Samworth. Variable selection with error control: another look at stability selection. JRSS B 2013.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressor, edge_stability
+    >>> from skmtl.penalties import Sparse
+    >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
+    >>> table = edge_stability(MultiTaskRegressor(Sparse(mu=0.5), alpha=0.1), X, Y, n_resamples=10)
+    >>> table.loc[0, ["task_a", "task_b"]].tolist()
+    ['Weight', 'Waist']
     """
     total = check_count("n_resamples", n_resamples)
     estimator = settle(estimator, X, Y, sample_weight=sample_weight, tasks=tasks)
