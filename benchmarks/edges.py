@@ -157,10 +157,10 @@ def partial_correlations(Y):
 def render(rows):
     """All results, as Markdown."""
     parts = ((corruption, [row for row in rows if row["corruption"] == corruption]) for corruption in CORRUPTIONS)
-    return "\n\n".join(f"corruption={corruption:g}\n\n{summarise(of)}\n\n{path(of)}" for corruption, of in parts if of)
+    return "\n\n".join(f"corruption={corruption:g}\n\n{summarize(of)}\n\n{path(of)}" for corruption, of in parts if of)
 
 
-def summarise(rows):
+def summarize(rows):
     """False edges and rankings with the chosen mu."""
     shares = 100.0 * np.array([row["false"] / row["stable"] for row in rows if row["stable"]])
     n_stable, n_false, n_true = (sum(row[key] for row in rows) for key in ("stable", "false", "true"))
