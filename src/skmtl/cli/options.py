@@ -25,7 +25,7 @@ FeatureNames = Annotated[
     typer.Option(
         "--features",
         metavar="A,B,C",
-        help="The columns to predict from.  [default: all others]",
+        help="The columns to predict from.  \\[default: all others]",
         rich_help_panel=TABLE,
     ),
 ]
@@ -42,7 +42,7 @@ Classification = Annotated[
     bool | None,
     typer.Option(
         "--classification/--regression",
-        help="Whether targets are classes or numbers.  [default: text, true/false and 0/1 are classes]",
+        help="Whether targets are classes or numbers.  \\[default: text, true/false and 0/1 are classes]",
         rich_help_panel=TABLE,
         show_default=False,
     ),
@@ -54,12 +54,12 @@ Delimiter = Annotated[
 KernelName = Annotated[
     str | None,
     typer.Option(
-        "--kernel", metavar="NAME", help="linear, rbf, ...  [default: the better of the two]", rich_help_panel=METHOD
+        "--kernel", metavar="NAME", help="linear, rbf, ...  \\[default: the better of the two]", rich_help_panel=METHOD
     ),
 ]
 Penalty = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help=f"One of {', '.join(PENALTIES)}.  [default: sparse]", rich_help_panel=METHOD),
+    typer.Option(metavar="NAME", help=f"One of {', '.join(PENALTIES)}.  \\[default: sparse]", rich_help_panel=METHOD),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -102,7 +102,7 @@ Scheduler = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
-        help="A Dask scheduler, such as tcp://host:8786.  [default: the threads of this machine]",
+        help="A Dask scheduler, such as tcp://host:8786.  \\[default: the threads of this machine]",
         rich_help_panel=CLUSTER,
     ),
 ]

@@ -135,6 +135,16 @@ def given_parameters(estimator: Any, X: Any, Y: Any, *, search: Any = None, task
     See Also
     --------
     choose_parameters : Chooses instead.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressor
+    >>> from skmtl.model_selection import given_parameters
+    >>> from skmtl.penalties import Sparse
+    >>> choice = given_parameters(MultiTaskRegressor(Sparse(0.9), alpha=1.0), *load_linnerud(return_X_y=True))
+    >>> choice.alphas, choice.reasons
+    ([1.0], ('Parameters are as given.',))
     """
     X = check_array(X, accept_sparse="csr", ensure_all_finite=False)
     rows = draw_rows(X, Y, estimator.kernel, tasks=tasks)

@@ -162,6 +162,16 @@ def compare_table(
     See Also
     --------
     fit_table : Fit a model.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl.model_selection import quick_search
+    >>> from skmtl.tables import ColumnRoles, compare_table, make_problem
+    >>> problem = make_problem(load_linnerud(as_frame=True).frame, ColumnRoles(["Weight", "Waist", "Pulse"]))
+    >>> comparison, _ = compare_table(problem, ["trace"], search=quick_search(alphas=[1.0]), kernels=["linear"])
+    >>> comparison["task"].tolist()
+    ['Weight', 'Waist', 'Pulse', '(all tasks)']
     """
     if problem.n_tasks < 2:
         raise ValueError("there is one task only, and nothing to share; name several targets.")

@@ -87,7 +87,22 @@ def make_model(features: FeatureColumns, estimator: Any) -> Pipeline:
 
 
 def feature_columns(model: Any) -> FeatureColumns | None:
-    """The columns that a fitted model needs; None where it does not know them."""
+    """The columns that a fitted model needs.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        Fitted.
+
+    Returns
+    -------
+    FeatureColumns or None
+        None where the model was fitted without names of columns.
+
+    See Also
+    --------
+    make_model : A pipeline that knows them by kind.
+    """
     parts = dict(model.steps) if isinstance(model, Pipeline) else {}
     if isinstance(parts.get(PREPARE), ColumnTransformer):
         columns = {name: list(names) for name, _, names in parts[PREPARE].transformers}
@@ -115,6 +130,15 @@ def predict_frame(model: Any, frame: pd.DataFrame) -> pd.DataFrame:
     See Also
     --------
     predict_table : The same of a file, and for the task of each row.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressor
+    >>> from skmtl.tables import predict_frame
+    >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
+    >>> predict_frame(MultiTaskRegressor(alpha=0.1).fit(X, Y), X.head(2)).shape
+    (2, 3)
     """
     features, estimator = feature_columns(model), last_step(model)
     values = np.asarray(model.predict(frame if features is None else features.clean(frame)))
