@@ -103,7 +103,7 @@ def evaluate(corruption, seed):
             for mu, (frequency, steadiness, _) in along.items()
         ],
         "chosen": chosen,
-        "best": search.best_params_["penalty"],
+        "best": search.penalty_.name,
     }
 
 

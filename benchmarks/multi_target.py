@@ -26,9 +26,8 @@ from sklearn.preprocessing import StandardScaler
 from skmtl import MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl.datasets import load_mulan
 from skmtl.experiments.runs import read_rows, run_rest
-from skmtl.experiments.selection import best_of
 from skmtl.experiments.tables import interval
-from skmtl.model_selection import target_scores
+from skmtl.model_selection import best_candidate, target_scores
 
 # Smallest first.
 SETS = ("andro", "slump", "edm", "jura", "enb", "atp1d", "oes97", "osales", "sarcos", "rf1")
@@ -100,7 +99,7 @@ def evaluate(data, *, set, split, variant):
         "skmtl": float(target_scores(Y_test, search.predict(X_test), "arrmse")["mean"]),
         "independent": float(target_scores(Y_test, independent(search, X, Y).predict(X_test), "arrmse")["mean"]),
         "ridge": float(target_scores(Y_test, ridge, "arrmse")["mean"]),
-        "chosen": search.best_params_,
+        "chosen": {**search.best_params_, "penalty": repr(search.penalty_)},
         "seconds": {"skmtl": skmtl_seconds, "ridge": time.perf_counter() - started},
     }
 
@@ -134,7 +133,7 @@ def remove_labels(Y, rng):
 
 def independent(search, X, Y):
     """Independent tasks, with the alpha and width that are best for them on the same folds."""
-    best = best_of(search, penalty="independent")
+    best = best_candidate(search, penalty="independent")
     return MultiTaskRegressor("independent", kernel="rbf", alpha=best["alpha"], gamma=best["gamma"]).fit(X, Y)
 
 

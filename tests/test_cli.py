@@ -29,7 +29,7 @@ def small(monkeypatch, installed):
     monkeypatch.setitem(demo.STUDIES, "diabetes", lambda: demo.make_diabetes(n_train=60))
     patients = demo.load_patients().head(100)
     monkeypatch.setattr(demo, "load_patients", lambda: patients)
-    monkeypatch.setattr("skmtl.cli.selection.ALPHAS", np.array([1e-2]))
+    monkeypatch.setattr("skmtl.model_selection.kernel_choice.ALPHAS", np.array([1e-2]))
 
 
 @pytest.mark.parametrize("missing", ["typer", "rich"])
@@ -122,15 +122,16 @@ def test_demo_refuses_a_file_as_folder_before_it_works(run, installed, tmp_path,
 
 
 def test_progress_moves_once_per_fit(small):
-    ticks = []
-    outcome = demo.run(demo.STUDIES["diabetes"](), tick=lambda: ticks.append(1))
-    assert len(ticks) == demo.count_fits()
-    assert list(outcome.scores) == ["sparse", "independent"]
-    assert list(outcome.scores.index) == [*demo.BLOOD.values(), "mean"]
+    states = []
+    result = demo.run(demo.STUDIES["diabetes"](), callback=states.append)
+    assert [state["done"] for state in states] == list(range(1, demo.count_fits() + 1))
+    assert {state["total"] for state in states} == {demo.count_fits()}
+    assert list(result.scores) == ["sparse", "independent"]
+    assert list(result.scores.index) == [*demo.BLOOD.values(), "mean"]
 
 
 def test_the_sentence_never_promises_more_than_the_certificate(small):
     model = demo.run(demo.STUDIES["diabetes"]()).models["sparse"]
-    promised = re.search(r"more than (\S+) of", demo.certificate_in_words(model))
+    promised = re.search(r"more than (\S+) of", model.solution_.certificate)
     assert promised is not None
     assert float(promised[1]) >= model.solution_.gap

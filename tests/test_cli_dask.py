@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skmtl import load_model
-from skmtl.cli import large
+from skmtl.tables import blocks
 
 pytest.importorskip("typer")
 pytest.importorskip("dask.dataframe")
@@ -19,7 +19,7 @@ GIVEN = ["--targets", "u,v", "--penalty", "sparse", "--alpha", "0.01", "--engine
 def table(rng, tmp_path, monkeypatch):
     """Numbers and categories with gaps, in CSV and in Parquet; a tenth of the rows is the sample."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(large, "SAMPLE", 60)
+    monkeypatch.setattr(blocks, "SAMPLE", 60)
     n = 600
     X = rng.normal(size=(n, 3))
     Y = X @ rng.normal(size=(3, 2)) + 0.3 * rng.normal(size=(n, 2))

@@ -5,7 +5,6 @@ import json
 import re
 import time
 from decimal import Decimal
-from pathlib import Path
 
 import networkx
 import numpy as np
@@ -14,7 +13,8 @@ import pytest
 from sklearn.pipeline import Pipeline
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, load_model
-from skmtl.cli import console, selection
+from skmtl.cli import console
+from skmtl.model_selection import kernel_choice
 
 pytest.importorskip("typer")
 
@@ -30,8 +30,8 @@ def in_a_new_folder(tmp_path, monkeypatch):
 @pytest.fixture
 def small(monkeypatch):
     """Few candidates: a search of a moment."""
-    monkeypatch.setattr(selection, "ALPHAS", np.array([1e-1, 1e-3]))
-    monkeypatch.setattr(selection, "MUS", (0.7, 0.9))
+    monkeypatch.setattr(kernel_choice, "ALPHAS", np.array([1e-1, 1e-3]))
+    monkeypatch.setattr(kernel_choice, "MUS", (0.7, 0.9))
 
 
 @pytest.fixture
@@ -311,13 +311,13 @@ def test_bars_move_on_a_terminal_and_are_silent_elsewhere(monkeypatch, capsys):
     screen = io.StringIO()
     usual = rich.console.Console
     monkeypatch.setattr(rich.console, "Console", lambda: usual(file=screen, force_terminal=True, width=80))
-    with console.Steps()("counting", total=3) as tick:
-        for _ in range(3):
-            tick()
+    with console.progress_bars() as show:
+        for done in range(3):
+            show({"step": "counting", "done": done, "total": 3})
     assert re.search("counting.*0:00:0", screen.getvalue())
     monkeypatch.setattr(rich.console, "Console", usual)
-    with console.Steps()("counting", total=3) as tick:
-        tick()
+    with console.progress_bars() as show:
+        show({"step": "counting", "done": 1, "total": 3})
     assert capsys.readouterr().out == ""
 
 
@@ -329,15 +329,8 @@ def test_help_explains_every_option(run, command):
     assert run("--help")[1].count(command) >= 1
 
 
-def test_bars_count_every_fit(small, table):
-    """What the comparison's bar is told is what happens."""
-    from skmtl.cli.pipeline import make_preparation
-    from skmtl.cli.problem import Columns, read_problem
-
-    table.to_csv("table.csv", index=False)
-    problem = read_problem(Path("table.csv"), Columns(TARGETS))
-    Z = make_preparation(problem.features).fit_transform(problem.X)
-    wishes, ticks = selection.Wishes(kernel="linear"), []
-    choice = selection.choose(problem, Z, wishes)
-    selection.judge(problem, choice, wishes, lambda: ticks.append(1))
-    assert len(ticks) == 2 * selection.N_FOLDS
+def test_help_says_what_happens_by_default(run):
+    """Brackets in a help text are no markup."""
+    out = " ".join(run("fit", "--help")[1].replace("\N{BOX DRAWINGS LIGHT VERTICAL}", " ").split())
+    for words in ("[default: all others]", "[default: the better of the two]", "[default: sparse]"):
+        assert words in out

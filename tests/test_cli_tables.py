@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from skmtl import load_model
-from skmtl.cli.tables import read_table, write_table
+from skmtl.tables import read_table, write_table
 
 pytest.importorskip("typer")
 

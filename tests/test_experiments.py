@@ -19,8 +19,9 @@ from skmtl import MultiTaskRegressorCV, experiments
 from skmtl.datasets import make_sparse_tasks
 from skmtl.experiments import animals, scenes, synthetic
 from skmtl.experiments.runs import open_folder, read_rows, run_rest
-from skmtl.experiments.selection import best_of, estimator_of, sparsest_of
+from skmtl.experiments.selection import estimator_of
 from skmtl.experiments.tables import compare, interval, result_table
+from skmtl.model_selection import best_candidate
 
 pytest.importorskip("matplotlib", reason="Matplotlib is not installed: pip install skmtl[app]")
 
@@ -210,22 +211,39 @@ def search():
     return MultiTaskRegressorCV(["sparse", "trace"], **options).fit(tasks.X, tasks.Y), tasks
 
 
+def candidate(search, i):
+    """The parameters of a candidate, as the columns of the results hold them."""
+    columns = {name[6:]: column[i] for name, column in search.cv_results_.items() if name.startswith("param_")}
+    return {name: value for name, value in columns.items() if value is not np.ma.masked}
+
+
 def test_the_sparsest_of_all_candidates_is_what_the_estimator_would_choose(search):
     fitted, _ = search
-    assert sparsest_of(fitted) == fitted.best_params_ != best_of(fitted)
-    assert best_of(fitted) == fitted.cv_results_["params"][int(np.argmin(fitted.cv_results_["rank_test_score"]))]
+    sparsest, best = best_candidate(fitted, rule="1se"), best_candidate(fitted)
+    assert sparsest == candidate(fitted, fitted.best_index_) != best
+    assert best == candidate(fitted, int(np.argmin(fitted.cv_results_["rank_test_score"])))
 
 
-def test_best_of_chooses_among_the_wanted_only(search):
+def test_the_best_candidate_is_chosen_among_the_wanted_only(search):
     fitted, _ = search
-    results = pd.DataFrame(fitted.cv_results_["params"]).assign(score=fitted.cv_results_["mean_test_score"])
+    columns = {name: fitted.cv_results_[f"param_{name}"].filled(None) for name in ("penalty", "mu", "alpha")}
+    results = pd.DataFrame(columns).assign(score=fitted.cv_results_["mean_test_score"])
     of = results[(results["penalty"] == "sparse") & (results["mu"] == 0.8)]
-    assert best_of(fitted, penalty="sparse", mu=0.8)["alpha"] == of.loc[of["score"].idxmax(), "alpha"]
+    assert best_candidate(fitted, penalty="sparse", mu=0.8)["alpha"] == of.loc[of["score"].idxmax(), "alpha"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [({"penalty": "cluster"}, "no candidate of the search has penalty='cluster'"), ({"nu": 1}, "no parameter 'nu'")],
+)
+def test_candidates_that_are_not_there_get_a_sentence(search, wanted, message):
+    with pytest.raises(ValueError, match=message):
+        best_candidate(search[0], **wanted)
 
 
 def test_the_estimator_of_the_chosen_candidate_is_the_fitted_search(search):
     fitted, tasks = search
-    model = estimator_of(fitted, fitted.best_params_).fit(tasks.X, tasks.Y)
+    model = estimator_of(fitted, candidate(fitted, fitted.best_index_)).fit(tasks.X, tasks.Y)
     np.testing.assert_allclose(model.predict(tasks.X_test), fitted.predict(tasks.X_test), rtol=1e-6, atol=1e-8)
 
 
@@ -269,7 +287,7 @@ def pictures(rng):
     group = np.arange(95)
     # Copies within a class, across classes, and of a picture of the codebook.
     group[[1, 40, 60]] = group[[0, 2, 55]]
-    return scenes.Prepared(np.eye(95), labels, group, np.array([0, 5, 30, 33, 55, 90]))
+    return scenes.SceneImages(np.eye(95), labels, group, np.array([0, 5, 30, 33, 55, 90]))
 
 
 def test_splits_of_scenes_keep_their_promises(pictures):
@@ -295,7 +313,7 @@ def test_mean_accuracy_counts_classes_alike():
 def test_scenes_end_to_end_on_a_kernel(rng, tmp_path):
     labels = np.repeat(["Coast", "Forest", "Store"], 20)
     X = rng.standard_normal((60, 30)) + 2.0 * np.repeat(rng.standard_normal((3, 30)), 20, axis=0)
-    prepared = scenes.Prepared(X @ X.T, labels, np.arange(60), np.array([0, 20, 40]))
+    prepared = scenes.SceneImages(X @ X.T, labels, np.arange(60), np.array([0, 20, 40]))
     settings = {**scenes.SETTINGS, "sizes": [8, 12], "n_seeds": 2, "alphas": [1e-2, 1e-4], "mus": [0.9]}
     rows = run_rest(scenes.make_items(settings), lambda **item: scenes.evaluate(prepared, settings, **item))
     assert all(row["accuracy"][method] > 0.8 for row in rows for method in ("STL", "MTRL", "OKL", "SKMTL"))
@@ -314,7 +332,7 @@ def zoo(rng):
     # Both values for every attribute, among the classes to train and to test on alike.
     predicates[[0, 4]], predicates[[1, 5]] = 0, 1
     X = rng.random((1200, 12), dtype=np.float32)
-    return animals.Prepared(X, rng.integers(0, 6, 1200), predicates, np.arange(6) >= 4)
+    return animals.AnimalImages(X, rng.integers(0, 6, 1200), predicates, np.arange(6) >= 4)
 
 
 SETTINGS = {"n_validation": 40, "n_test": 40, "n_components": 5, "mus": [0.9], "tol": 1e-3}

@@ -17,7 +17,7 @@ from skmtl._notebook import OPPOSITE, SAME
 from skmtl.penalties import Sparse
 from skmtl.plotting import ComparisonDisplay, GraphDisplay, MatrixDisplay, PathDisplay, arrange
 from skmtl.plotting.canvas import VERDICTS
-from skmtl.report import render, summarise
+from skmtl.report import render, summarize
 
 NAMES = list("abcdef")
 
@@ -184,4 +184,4 @@ def test_names_start_no_formula(rng):
 def test_what_is_not_installed_is_named(package, full, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=rf'needs {package.split(".")[0]}.*pip install "skmtl\[app\]"'):
-        render(summarise(full[0])) if package == "jinja2" else GraphDisplay.from_estimator(full[0])
+        render(summarize(full[0])) if package == "jinja2" else GraphDisplay.from_estimator(full[0])

@@ -24,7 +24,7 @@ from skmtl import (
 )
 from skmtl.model_selection.compare import ALL_TASKS
 from skmtl.penalties import PENALTIES, Fixed, Sparse
-from skmtl.report import render, summarise
+from skmtl.report import render, summarize
 from skmtl.report.page import embed
 
 NAMES = list("abcdef")
@@ -68,14 +68,14 @@ class Document(html.parser.HTMLParser):
 
 def read(est, **results):
     """A summary, as it comes back from a JSON file, and its page."""
-    summary = json.loads(json.dumps(summarise(est, **results), allow_nan=False))
+    summary = json.loads(json.dumps(summarize(est, **results), allow_nan=False))
     return summary, Document(render(summary))
 
 
 @pytest.fixture(scope="module")
 def full():
     est, results = everything(np.random.default_rng(0), NAMES, n_groups=2)
-    return SimpleNamespace(est=est, results=results, summary=summarise(est, **results))
+    return SimpleNamespace(est=est, results=results, summary=summarize(est, **results))
 
 
 def test_the_summary_holds_what_the_estimator_learned(full):
@@ -125,7 +125,7 @@ def test_three_sentences_say_what_was_found(full):
 def test_a_method_that_chose_independent_tasks_is_not_called_a_tie(full):
     comparison = full.results["comparison"].copy()
     comparison[["difference", "low", "high"]], comparison["verdict"] = 0.0, "no evidence"
-    _, sharing, _ = summarise(full.est, comparison=comparison)["findings"]
+    _, sharing, _ = summarize(full.est, comparison=comparison)["findings"]
     assert "chose independent tasks" in sharing[0]
 
 
@@ -176,7 +176,7 @@ def test_embedded_data_cannot_end_its_script():
 def test_names_that_no_file_can_hold_are_mended(rng):
     X, Y = grouped_tasks(rng, ["a"])
     tasks = np.array(["half \ud83d of a character", "b"] * 40, dtype=object)
-    page = render(summarise(MultiTaskRegressor().fit(X, Y["a"], tasks=tasks)))
+    page = render(summarize(MultiTaskRegressor().fit(X, Y["a"], tasks=tasks)))
     assert "half ? of a character" in page.encode("utf-8").decode("utf-8")
 
 
@@ -240,7 +240,7 @@ def test_classes_and_long_tables(rng):
     assert est.verdict_ in document.text
     chosen = {row["name"]: row["value"] for row in summary["parameters"]}
     assert chosen["alpha"] == est.best_params_["alpha"]
-    assert chosen["penalty"] == est.best_params_["penalty"]
+    assert chosen["penalty"] == est.penalty_.name
 
     X, Y = grouped_tasks(rng, NAMES)
     tasks = np.arange(len(X)) % 6
@@ -271,12 +271,12 @@ def test_what_is_not_finite_becomes_missing(rng):
 def test_results_of_other_data_are_refused(full):
     other = full.results["stability"].assign(task_a="zebra")
     with pytest.raises(ValueError, match="stability has the task 'zebra', which the estimator does not know"):
-        summarise(full.est, stability=other)
+        summarize(full.est, stability=other)
 
 
 def test_results_read_back_from_files_serve_as_well(full, tmp_path):
     full.results["comparison"].to_csv(tmp_path / "scores.csv", index=False)
-    again = summarise(full.est, comparison=pd.read_csv(tmp_path / "scores.csv"))
+    again = summarize(full.est, comparison=pd.read_csv(tmp_path / "scores.csv"))
     assert again["comparison"] == full.summary["comparison"]
 
 
@@ -303,6 +303,6 @@ def test_facts_about_the_data_are_shown(full):
 def test_a_hundred_tasks_make_a_small_page(rng):
     X, Y = grouped_tasks(rng, [f"task {t}" for t in range(100)], n=150, n_groups=12, noise=2.0)
     est = MultiTaskRegressor("trace", tol=1e-3).fit(X, Y)
-    summary = summarise(est)
+    summary = summarize(est)
     assert len(summary["relations"]) == 4950
     assert len(render(summary).encode()) < 1_000_000

@@ -9,7 +9,7 @@ import pytest
 from reports import HOSTILE, everything, grouped_tasks
 
 from skmtl import MultiTaskRegressor
-from skmtl.report import render, summarise
+from skmtl.report import render, summarize
 
 CHROMIUM = os.environ.get("SKMTL_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 MISSING = "no Chromium: install it, or name it in SKMTL_CHROMIUM"
@@ -45,7 +45,7 @@ def pages(tmp_path_factory):
     made = {}
     for name, (est, results) in problems.items():
         file = folder / f"{name}.html"
-        file.write_text(render(summarise(est, **results)), encoding="utf-8")
+        file.write_text(render(summarize(est, **results)), encoding="utf-8")
         made[name] = SimpleNamespace(est=est, results=results, url=file.as_uri(), size=file.stat().st_size)
     return made
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import count
 from math import prod
 from typing import Any
 
@@ -32,7 +33,7 @@ BLOOD = {
     "target": "progression",
 }
 
-Tick = Callable[[], None]
+Callback = Callable[[dict[str, Any]], None]
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Study:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StudyResult:
     """A study with its fitted models by method, and their held-out scores: one row per score, one column per method."""
 
     study: Study
@@ -96,6 +97,7 @@ def make_diabetes(n_train: int = 221) -> Study:
     return Study("diabetes", about, "R2", MultiTaskRegressor(kernel="rbf", gamma=0.05), train, test, _r2_per_task)
 
 
+# By name, in the order of the demo.
 STUDIES = {"digits": make_digits, "diabetes": make_diabetes}
 
 
@@ -104,39 +106,47 @@ def count_fits(methods: Iterable[str] = OWN_GRIDS) -> int:
     return sum(N_FOLDS * prod(map(len, _grid(method).values())) for method in methods)
 
 
-def run(study: Study, tick: Tick = lambda: None) -> Outcome:
+def run(study: Study, callback: Callback | None = None) -> StudyResult:
     """Choose parameters by cross-validation for each method, fit, and score the held-out rows.
 
     Parameters
     ----------
     study : Study
-    tick : callable, optional
-        Called without arguments after each of the :func:`count_fits` fits.
+    callback : callable, optional
+        Called with ``{"step": name, "done": k, "total": n}`` after each of the :func:`count_fits` fits.
 
     Returns
     -------
-    Outcome
+    StudyResult
+
+    Examples
+    --------
+    >>> from skmtl import demo
+    >>> result = demo.run(demo.make_diabetes(n_train=60))
+    >>> result.scores.columns.tolist()
+    ['sparse', 'independent']
     """
-    models = {method: search(study, method, tick) for method in OWN_GRIDS}
+    done = count(1)
+
+    def count_fit() -> None:
+        if callback is not None:
+            callback({"step": study.name, "done": next(done), "total": count_fits()})
+
+    models = {method: _search(study, method, count_fit) for method in OWN_GRIDS}
     X, Y = study.test
     scores = pd.DataFrame({method: study.scores(Y, model.predict(X)) for method, model in models.items()})
-    return Outcome(study, models, scores)
+    return StudyResult(study, models, scores)
 
 
-def search(study: Study, method: str, tick: Tick) -> Any:
+def _search(study: Study, method: str, count_fit: Callable[[], None]) -> Any:
     """The study's estimator with the penalty called ``method``, its parameters chosen by cross-validation."""
 
     def score(estimator: Any, X: Any, Y: Any) -> float:
-        tick()
+        count_fit()
         return estimator.score(X, Y)
 
     estimator = clone(study.estimator).set_params(penalty=PENALTIES[method]())
     return GridSearchCV(estimator, _grid(method), scoring=score, cv=N_FOLDS).fit(*study.train).best_estimator_
-
-
-def certificate_in_words(model: Any) -> str:
-    """What the certificate of a fitted model proves, in one sentence."""
-    return str(model.solution_.certificate)
 
 
 def _grid(method: str) -> dict[str, tuple[float, ...]]:

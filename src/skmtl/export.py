@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sklearn.pipeline import Pipeline
+
 from skmtl._files import write_whole
 from skmtl._validation import import_extra
 
@@ -28,6 +30,16 @@ def write_graph(estimator: Any, path: str | os.PathLike[str]) -> None:
         Fitted, or a pipeline that ends with a fitted one.
     path : str or path
         Ends with ``.graphml``, ``.json`` or ``.csv``.
+
+    Raises
+    ------
+    ValueError
+        If the name ends otherwise, or a task's name has a character that GraphML cannot hold.
+
+    See Also
+    --------
+    MultiTaskRegressor.relations : The list of edges.
+    MultiTaskRegressor.to_networkx : The graph.
 
     Examples
     --------
@@ -50,7 +62,7 @@ def write_graph(estimator: Any, path: str | os.PathLike[str]) -> None:
 
 def last_step(model: Any) -> Any:
     """The estimator at the end of a pipeline, or the model itself."""
-    return model.steps[-1][1] if hasattr(model, "steps") else model
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
 def _graphml(estimator: Any) -> bytes:

@@ -56,7 +56,7 @@ def save_model(model: Any, path: PathLike) -> None:
     >>> bool((again.predict(X) == est.predict(X)).all())
     True
     """
-    if not hasattr(model, "get_params") or isinstance(model, type):
+    if not isinstance(model, BaseEstimator):
         raise TypeError(f"model={model!r} is not an estimator; pass a fitted estimator or a pipeline.")
     check_is_fitted(model)
     write_whole(path, _pack(model))
@@ -79,6 +79,21 @@ def load_model(path: PathLike) -> Any:
     ValueError
         If the file is damaged, was not written by ``save_model``, or holds a type that is not one of skmtl, NumPy or
         scikit-learn.
+
+    See Also
+    --------
+    save_model : Writes the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressor, load_model, save_model
+    >>> est = MultiTaskRegressor(alpha=0.1).fit(*load_linnerud(return_X_y=True))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(est, f"{folder}/model.skops")
+    ...     load_model(f"{folder}/model.skops").alpha
+    0.1
     """
     content = Path(path).read_bytes()
     written_by = _read_version(path, content)

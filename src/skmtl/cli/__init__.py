@@ -4,7 +4,7 @@ import importlib
 import sys
 from typing import Any
 
-from skmtl.cli.methods import methods_markdown
+from skmtl.cli.console import methods_markdown
 
 INSTALL = 'The command line needs a few more packages; install them with: pip install "skmtl[app]"'
 

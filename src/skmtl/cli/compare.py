@@ -1,59 +1,51 @@
 """``skmtl compare``: whether sharing helps, task by task."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import pandas as pd
+import typer
 
-from skmtl import compare_methods
-from skmtl.cli.console import Steps, remarks
-from skmtl.cli.fit import show_scores
-from skmtl.cli.pipeline import make_preparation
-from skmtl.cli.problem import Problem, read_problem
-from skmtl.cli.selection import N_FOLDS, Wishes, at_first, choose_kernel, make_search, rows_for
-from skmtl.cli.tables import write_table
+from skmtl.cli import options as o
+from skmtl.cli.console import progress_bars, show_comparison, warnings_as_notes
+from skmtl.cli.method import MethodOptions
 from skmtl.penalties import PENALTIES
+from skmtl.tables import compare_table, read_problem, write_table
+from skmtl.tables.fitting import METHODS
 
-# With independent tasks, with which all are compared, these are five.
-METHODS = ("sparse", "trace", "frobenius", "cluster")
 
+def compare(
+    table: o.Table,
+    targets: o.Targets,
+    features: o.FeatureNames = "",
+    ignore: o.Ignore = "",
+    task_column: o.TaskColumn = None,
+    classification: o.Classification = None,
+    delimiter: o.Delimiter = None,
+    methods: Annotated[
+        str,
+        typer.Option(metavar="A,B,C", help=f"From {', '.join(PENALTIES)}; or all.", rich_help_panel=o.METHOD),
+    ] = ",".join(METHODS),
+    kernel: o.KernelName = None,
+    loss: o.LossName = "square",
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the numbers, .csv or .parquet.")] = None,
+) -> None:
+    """Say for every task whether sharing helps, with confidence intervals.
 
-def add_to(app: Any) -> None:
-    """Add the command."""
-    import typer
-
-    from skmtl.cli import options as o
-
-    @app.command()
-    def compare(
-        table: o.Table,
-        targets: o.Targets,
-        features: o.FeatureNames = "",
-        ignore: o.Ignore = "",
-        task_column: o.TaskColumn = None,
-        classification: o.Classification = None,
-        delimiter: o.Delimiter = None,
-        methods: Annotated[
-            str,
-            typer.Option(metavar="A,B,C", help=f"From {', '.join(PENALTIES)}; or all.", rich_help_panel=o.METHOD),
-        ] = ",".join(METHODS),
-        kernel: o.KernelName = None,
-        loss: o.LossName = "square",
-        out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the numbers, .csv or .parquet.")] = None,
-    ) -> None:
-        """Say for every task whether sharing helps, with confidence intervals.
-
-        Every method is compared with independent tasks on the same folds, its parameters chosen within each of them.
-        """
-        columns = o.make_columns(targets, features, ignore, task_column, classification, delimiter)
-        names = check_methods(o.names_in(methods))
-        problem = read_problem(table, columns)
-        print(f"{table}: {len(problem.X)} rows.", *problem.notes, sep="\n")
-        scores = compare_table(problem, names, Wishes(kernel=kernel, loss=loss), Steps())
-        show_scores(scores)
-        if out is not None:
-            write_table(scores, out)
-            print(f"Wrote {out}")
+    Every method is compared with independent tasks on the same folds, its parameters chosen within each of them.
+    """
+    roles = o.make_roles(targets, features, ignore, task_column, classification, delimiter)
+    method, names = MethodOptions(kernel=kernel, loss=loss), check_methods(o.names_in(methods))
+    problem = read_problem(table, roles)
+    print(f"{table}: {len(problem.X)} rows.", *problem.notes, sep="\n")
+    search = method.make_search(classification=problem.classification)
+    with warnings_as_notes(), progress_bars() as show:
+        comparison, reasons = compare_table(problem, names, search=search, kernels=method.kernels, callback=show)
+    for reason in reasons:
+        print(reason)
+    show_comparison(comparison)
+    if out is not None:
+        write_table(comparison, out)
+        print(f"Wrote {out}")
 
 
 def check_methods(names: list[str]) -> list[str]:
@@ -63,22 +55,3 @@ def check_methods(names: list[str]) -> list[str]:
         if name not in PENALTIES:
             raise ValueError(f"method {name!r} is not known; choose from {', '.join(PENALTIES)}, or all.")
     return names
-
-
-def compare_table(problem: Problem, methods: list[str], wishes: Wishes, steps: Steps) -> pd.DataFrame:
-    """Compare methods on a table, at the kernel that suits independent tasks best."""
-    if problem.n_tasks < 2:
-        raise ValueError("there is one task only, and nothing to share; name several targets.")
-    with remarks():
-        Z = make_preparation(problem.features).fit_transform(problem.X)
-        with steps("choosing the kernel", total=2) as tick:
-            kernel, gammas, why = choose_kernel(problem, Z, wishes, tick)
-        rows = rows_for(problem, Z, kernel)
-        with steps("comparing", total=(1 + len(set(methods) - {"independent"})) * N_FOLDS) as tick:
-            options = {"gammas": gammas, "mus": None, "cv": 3, "callback": at_first(tick)}
-            search = make_search(problem, wishes, kernel, rows.X, **options)
-            scores = compare_methods(rows.X, rows.Y, methods, estimator=search, cv=N_FOLDS, tasks=rows.tasks)
-    if len(rows.X) < len(Z):
-        why.append(f"Methods are compared on {len(rows.X)} of {len(Z)} rows, drawn at random.")
-    print(*why, sep="\n")
-    return scores

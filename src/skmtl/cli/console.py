@@ -1,4 +1,4 @@
-"""What people see: tables, and bars that move while they wait."""
+"""What people see: tables, bars that move while they wait, and warnings as sentences."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -6,18 +6,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skmtl.penalties import PENALTIES
+
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.progress import Progress
-
-
-def show_frame(frame: "pd.DataFrame", corner: str) -> None:
-    """Print a data frame, its index first, numbers with three decimals."""
-    show_table([corner, *frame.columns], ([i, *map(_cell, row)] for i, *row in frame.itertuples()))
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 def show_table(columns: Iterable[Any], rows: Iterable[Iterable[Any]]) -> None:
@@ -35,30 +27,67 @@ def show_table(columns: Iterable[Any], rows: Iterable[Iterable[Any]]) -> None:
     Console().print(table)
 
 
+def show_frame(frame: "pd.DataFrame", corner: str) -> None:
+    """Print a data frame, its index first, numbers with three decimals."""
+    show_table([corner, *frame.columns], ([i, *map(_cell, row)] for i, *row in frame.itertuples()))
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def show_comparison(comparison: "pd.DataFrame") -> None:
+    """Print what ``compare_methods`` returns: a table per method, with intervals and verdicts."""
+    for method, table in comparison.groupby("method", sort=False):
+        shown = table.set_index("task")[["score", "independent"]].rename(columns={"score": method})
+        numbers = table[["difference", "low", "high"]].itertuples(index=False)
+        shown["difference (95%)"] = [f"{middle:+.3f} [{low:+.3f}, {high:+.3f}]" for middle, low, high in numbers]
+        show_frame(shown.assign(verdict=table["verdict"].to_list()), "task")
+        if (table["difference"] == 0.0).all():
+            print(f"On every fold {method} chose independent tasks, so that its scores are theirs.")
+
+
+def methods_markdown() -> str:
+    """The table of penalties for README.md."""
+    rows = [f"| `{p.name}` | {p.reference} | $`{_github_tex(p.tex)}`$ |" for p in PENALTIES.values()]
+    return "\n".join(["| name | reference | R(A) |", "| --- | --- | --- |", *rows])
+
+
+def _github_tex(tex: str) -> str:
+    # A bar would end the cell of the table, and GitHub does not draw \operatorname.
+    for old, new in ((r"\|", r"\Vert "), ("|", r"\vert "), (r"\operatorname{", r"\mathrm{")):
+        tex = tex.replace(old, new)
+    return tex
+
+
 @contextmanager
-def progress() -> Iterator["Progress"]:
-    """Bars that are gone when the work is done; nothing where the output is not a terminal."""
+def progress_bars() -> Iterator[Callable[[dict[str, Any]], None]]:
+    """A callback that draws ``{"step": text, "done": k, "total": n}`` as a bar, one step at a time.
+
+    ``part``, where it is there, is shown instead of the step. Bars are gone when the work is done, and there are none
+    where the output is not a terminal.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     console = Console()
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
-        yield bars
+        bar, last = bars.add_task("", visible=False), None
 
+        def show(state: dict[str, Any]) -> None:
+            nonlocal last
+            if state["step"] != last:
+                last = state["step"]
+                bars.reset(bar, visible=True)
+            description = state.get("part", state["step"])
+            bars.update(bar, completed=state["done"], total=state["total"], description=description)
 
-class Steps:
-    """Bars for work in steps: ``with steps("searching", total=3) as tick`` draws one that moves with ``tick()``."""
-
-    @contextmanager
-    def __call__(self, words: str, total: int | None = None) -> Iterator[Callable[[], None]]:
-        with progress() as bars:
-            bar = bars.add_task(words, total=total)
-            yield lambda: bars.advance(bar)
+        yield show
 
 
 @contextmanager
-def remarks() -> Iterator[None]:
+def warnings_as_notes() -> Iterator[None]:
     """Show warnings of the library as sentences, each once, when the work is done."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

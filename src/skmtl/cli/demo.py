@@ -1,80 +1,48 @@
 """``skmtl demo``: the main job on data that ships with scikit-learn."""
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from skmtl.cli.console import make_folder, progress, show_frame, show_table
-from skmtl.cli.fit import fit_table
-from skmtl.cli.problem import Columns, read_problem
-from skmtl.cli.selection import Wishes
-from skmtl.cli.tables import write_table
+import typer
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from skmtl.demo import Outcome
-
+from skmtl.cli.console import make_folder, progress_bars, show_frame, show_table
+from skmtl.cli.fit import fit_file
+from skmtl.cli.method import MethodOptions
+from skmtl.tables import ColumnRoles, write_table
 
 FOLDER = Path("skmtl-demo")
 TABLE = "diabetes.csv"
 
 
-def add_to(app: Any) -> None:
-    """Add the command."""
-    import typer
+def demo(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for table, model and report.")] = FOLDER,
+) -> None:
+    """See the main job done: compare, fit and report on data that ships with scikit-learn."""
+    from skmtl import demo as studies
 
-    @app.command()
-    def demo(
-        out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for table, model and report.")] = FOLDER,
-    ) -> None:
-        """See the main job done: compare, fit and report on data that ships with scikit-learn."""
-        make_folder(out)
-        for outcome in _run_studies():
-            show_outcome(outcome)
-        fit_patients(out)
-
-
-def fit_patients(out: Path) -> None:
-    """What a person would do with a table: write it, and run ``skmtl fit`` on it."""
-    from skmtl import demo
-
-    table = out / TABLE
-    write_table(demo.load_patients(), table)
-    targets = list(demo.BLOOD.values())
+    make_folder(out)
+    with progress_bars() as show:
+        results = [studies.run(make(), callback=show) for make in studies.STUDIES.values()]
+    for result in results:
+        show_result(result)
+    # What a person would do with a table: write it, and run `skmtl fit` on it.
+    table, targets = out / TABLE, list(studies.BLOOD.values())
+    write_table(studies.load_patients(), table)
     print(f"\nThe same from a table of your own: skmtl fit {table} --targets '{','.join(targets)}' --out {out}")
-    fit_table(table, read_problem(table, Columns(targets)), Wishes(), out)
+    fit_file(table, ColumnRoles(targets), MethodOptions(), out)
 
 
-def _run_studies() -> list["Outcome"]:
-    """Every study of the demo, with a bar that moves with each fit."""
-    from skmtl import demo
-
-    outcomes = []
-    with progress() as bars:
-        ids = {name: bars.add_task(name, total=demo.count_fits()) for name in demo.STUDIES}
-        for name, make_study in demo.STUDIES.items():
-            outcomes.append(demo.run(make_study(), tick=partial(bars.advance, ids[name])))
-    return outcomes
-
-
-def show_outcome(outcome: "Outcome") -> None:
+def show_result(result: Any) -> None:
     """Print scores side by side, the strongest relations and the certificate of one study."""
-    from skmtl.demo import certificate_in_words
-
-    study, sparse = outcome.study, outcome.models["sparse"]
-    chosen = {name: f"{name}, alpha={model.alpha:g}" for name, model in outcome.models.items()}
+    study, sparse = result.study, result.models["sparse"]
+    chosen = {name: f"{name}, alpha={model.alpha:g}" for name, model in result.models.items()}
     chosen["sparse"] += f", mu={sparse.penalty.mu:g}"
     print(f"\n{study.name}: {study.about}")
-    show_frame(outcome.scores.rename(columns=chosen), f"held-out {study.measure}")
-    print(f"Sharing changes the {outcome.scores.index[-1]} score by {outcome.gain:+.3f}.")
-    print(_count(outcome.relations, sparse))
-    if len(outcome.relations):
-        show_table(outcome.relations.columns, outcome.relations.head(5).round(2).itertuples(index=False))
-    print(f"Certificate: {certificate_in_words(sparse)}")
-
-
-def _count(relations: "pd.DataFrame", model: Any) -> str:
-    n_pairs = len(model.task_names_) * (len(model.task_names_) - 1) // 2
-    found = f"{len(relations)} of {n_pairs} pairs of tasks are related"
-    return f"{found}; the strongest:" if len(relations) else f"{found}: none is correlated beyond 1 - mu."
+    show_frame(result.scores.rename(columns=chosen), f"held-out {study.measure}")
+    print(f"Sharing changes the {result.scores.index[-1]} score by {result.gain:+.3f}.")
+    n_tasks = len(sparse.task_names_)
+    found = f"{len(result.relations)} of {n_tasks * (n_tasks - 1) // 2} pairs of tasks are related"
+    print(f"{found}; the strongest:" if len(result.relations) else f"{found}: none is correlated beyond 1 - mu.")
+    if len(result.relations):
+        show_table(result.relations.columns, result.relations.head(5).round(2).itertuples(index=False))
+    print(f"Certificate: {sparse.solution_.certificate}")

@@ -1,23 +1,20 @@
 """``skmtl export``: the task graph for other programs."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from skmtl.cli.console import remarks
-from skmtl.cli.predict import load_file
+import typer
+
+from skmtl.cli import options as o
+from skmtl.cli.console import warnings_as_notes
 from skmtl.export import FORMATS, write_graph
 
 
-def add_to(app: Any) -> None:
-    """Add the command."""
-    import typer
-
-    @app.command()
-    def export(
-        model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model.skops that skmtl fit wrote.")],
-        out: Annotated[Path, typer.Option(metavar="FILE", help=f"The graph; ends with {', '.join(FORMATS)}.")],
-    ) -> None:
-        """Write the learned task graph for Gephi, Cytoscape, networkx, D3 or a spreadsheet."""
-        with remarks():
-            write_graph(load_file(model), out)
-        print(f"Wrote {out}")
+def export(
+    model: o.Model,
+    out: Annotated[Path, typer.Option(metavar="FILE", help=f"The graph; ends with {', '.join(FORMATS)}.")],
+) -> None:
+    """Write the learned task graph for Gephi, Cytoscape, networkx, D3 or a spreadsheet."""
+    with warnings_as_notes():
+        write_graph(o.load_file(model), out)
+    print(f"Wrote {out}")

@@ -1,15 +1,21 @@
 """Options that several commands share, and how what a person types is read."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from skmtl.cli.problem import Columns
+from skmtl import load_model
+from skmtl._validation import import_extra
 from skmtl.penalties import PENALTIES
+from skmtl.tables import ColumnRoles
 
-TABLE, METHOD = "The table", "The method"
+TABLE, METHOD, CLUSTER = "The table", "The method", "Tables larger than memory"
+ENGINES = ("pandas", "dask")
 
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model.skops that skmtl fit wrote.")]
 Table = Annotated[Path, typer.Argument(metavar="TABLE", help="A CSV file with a header, or a Parquet file.")]
 Targets = Annotated[
     str, typer.Option(metavar="A,B,C", help="The columns to predict, separated by commas.", rich_help_panel=TABLE)
@@ -19,7 +25,7 @@ FeatureNames = Annotated[
     typer.Option(
         "--features",
         metavar="A,B,C",
-        help="The columns to predict from.  [default: all others]",
+        help="The columns to predict from.  \\[default: all others]",
         rich_help_panel=TABLE,
     ),
 ]
@@ -36,7 +42,7 @@ Classification = Annotated[
     bool | None,
     typer.Option(
         "--classification/--regression",
-        help="Whether targets are classes or numbers.  [default: text, true/false and 0/1 are classes]",
+        help="Whether targets are classes or numbers.  \\[default: text, true/false and 0/1 are classes]",
         rich_help_panel=TABLE,
         show_default=False,
     ),
@@ -48,12 +54,12 @@ Delimiter = Annotated[
 KernelName = Annotated[
     str | None,
     typer.Option(
-        "--kernel", metavar="NAME", help="linear, rbf, ...  [default: the better of the two]", rich_help_panel=METHOD
+        "--kernel", metavar="NAME", help="linear, rbf, ...  \\[default: the better of the two]", rich_help_panel=METHOD
     ),
 ]
 Penalty = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help=f"One of {', '.join(PENALTIES)}.  [default: sparse]", rich_help_panel=METHOD),
+    typer.Option(metavar="NAME", help=f"One of {', '.join(PENALTIES)}.  \\[default: sparse]", rich_help_panel=METHOD),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -64,11 +70,11 @@ Settings = Annotated[
 Alpha = Annotated[
     float | None,
     typer.Option(
-        help="Strength of the regularisation. With --penalty and --alpha nothing is searched for.",
+        help="Strength of the regularization. With --penalty and --alpha nothing is searched for.",
         rich_help_panel=METHOD,
     ),
 ]
-Gamma = Annotated[float | None, typer.Option(help="Width of the kernel.", rich_help_panel=METHOD)]
+Gamma = Annotated[float | None, typer.Option(help="Inverse width of the kernel.", rich_help_panel=METHOD)]
 Common = Annotated[
     float | None, typer.Option(help="Weight of a component common to all tasks.", rich_help_panel=METHOD)
 ]
@@ -84,7 +90,6 @@ Rule = Annotated[
         rich_help_panel=METHOD,
     ),
 ]
-CLUSTER = "Tables larger than memory"
 Engine = Annotated[
     str,
     typer.Option(
@@ -97,7 +102,7 @@ Scheduler = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
-        help="A Dask scheduler, such as tcp://host:8786.  [default: the threads of this machine]",
+        help="A Dask scheduler, such as tcp://host:8786.  \\[default: the threads of this machine]",
         rich_help_panel=CLUSTER,
     ),
 ]
@@ -112,20 +117,20 @@ def names_in(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def make_columns(
+def make_roles(
     targets: str,
     features: str,
     ignore: str,
     task_column: str | None,
     classification: bool | None,
     delimiter: str | None,
-) -> Columns:
-    """What was said about the columns."""
+) -> ColumnRoles:
+    """What the columns are for."""
     if not names_in(targets):
         raise ValueError("--targets names no column; name those to predict, separated by commas.")
     if delimiter is not None:
         delimiter = delimiter.replace("\\t", "\t")
-    return Columns(names_in(targets), names_in(features), names_in(ignore), task_column, classification, delimiter)
+    return ColumnRoles(names_in(targets), names_in(features), names_in(ignore), task_column, classification, delimiter)
 
 
 def make_settings(pairs: list[str] | None) -> dict[str, Any]:
@@ -146,3 +151,35 @@ def _value(text: str) -> int | float | str:
         except ValueError:
             continue
     return text
+
+
+def load_file(path: Path) -> Any:
+    """A model from a file that exists."""
+    if not path.is_file():
+        what = "is a folder; name the model.skops in it" if path.is_dir() else "does not exist; skmtl fit writes one"
+        raise ValueError(f"{path} {what}.")
+    return load_model(path)
+
+
+def check_engine(engine: str, scheduler: str | None) -> bool:
+    """Whether the engine is Dask."""
+    if engine not in ENGINES:
+        raise ValueError(f"--engine {engine!r} is not known; choose one of {', '.join(ENGINES)}.")
+    if scheduler is not None and engine != "dask":
+        raise ValueError("--scheduler needs --engine dask.")
+    return engine == "dask"
+
+
+@contextmanager
+def connected(scheduler: str | None) -> Iterator[None]:
+    """The cluster at an address, or the threads of this machine."""
+    if scheduler is None:
+        yield
+        return
+    distributed = import_extra("distributed", "dask")
+    try:
+        client = distributed.Client(scheduler, timeout=10)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"no Dask scheduler answers at {scheduler!r} ({error}); check the address.") from error
+    with client:
+        yield

@@ -56,6 +56,20 @@ def run(
     ------
     ValueError
         When the name or an option is not known, or the folder holds another run.
+
+    See Also
+    --------
+    parse_setting : Options from text.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skmtl import experiments
+    >>> few = {"supports": [0.5], "n_seeds": 2, "n_tasks": [5, 5], "n_features": 10, "alphas": [0.01], "mus": [0.8]}
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     folder = experiments.run("synthetic", out=out, recovery={"n_tasks": 5, "support": 0.5}, **few)
+    ...     (folder / "table.md").exists()
+    True
     """
     if name not in EXPERIMENTS:
         raise ValueError(f"There is no experiment {name!r}; choose one of {', '.join(EXPERIMENTS)}.")
@@ -87,7 +101,24 @@ def _settle(experiment: ModuleType, quick: bool, options: dict[str, Any]) -> dic
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
-    """The name and value of a setting written as NAME=VALUE; the value is JSON, or else a word."""
+    """The name and value of a setting written as NAME=VALUE.
+
+    Parameters
+    ----------
+    text : str
+        The value is JSON, or else a word.
+
+    Returns
+    -------
+    name : str
+    value : object
+
+    Examples
+    --------
+    >>> from skmtl.experiments import parse_setting
+    >>> parse_setting("alphas=[0.1, 0.01]")
+    ('alphas', [0.1, 0.01])
+    """
     name, sign, value = text.partition("=")
     if not sign:
         raise ValueError(f"{text!r} is no setting; write NAME=VALUE, such as n_seeds=3.")

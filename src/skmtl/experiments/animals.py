@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.metrics import average_precision_score
 
@@ -28,7 +29,7 @@ Examples = list[tuple[Array, NDArray[np.int8]]]
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class AnimalImages:
     """All images: square roots of shares, classes, which class has which attribute, and the classes to test on."""
 
     X: NDArray[np.float32]
@@ -50,18 +51,18 @@ def load(data: str | Path | None, settings: Params) -> tuple[Animals, dict[str, 
     return animals, {"images": len(animals.X), "digest": content.hexdigest()[:16]}
 
 
-def prepare(animals: Animals, settings: Params, folder: Path, n_jobs: int, progress: Progress | None) -> Prepared:
+def prepare(animals: Animals, settings: Params, folder: Path, n_jobs: int, progress: Progress | None) -> AnimalImages:
     """Square roots of counts that sum to one."""
     X = animals.X.astype(np.float32)
     X /= np.maximum(X.sum(axis=1, keepdims=True), 1)
     is_test_class = np.isin(animals.class_names, animals.testclasses)
-    return Prepared(np.sqrt(X, out=X), animals.y, animals.predicate_matrix, is_test_class)
+    return AnimalImages(np.sqrt(X, out=X), animals.y, animals.predicate_matrix, is_test_class)
 
 
 class Sample:
     """Examples of every attribute to train, validate and test, as rows of principal components."""
 
-    def __init__(self, prepared: Prepared, settings: Params, size: int, seed: int) -> None:
+    def __init__(self, prepared: AnimalImages, settings: Params, size: int, seed: int) -> None:
         rng = np.random.default_rng([size, seed])
         pools = _make_pools(prepared, settings["protocol"], seed)
         self._components = _fit_components(prepared, settings["protocol"], seed, settings["n_components"])
@@ -93,13 +94,13 @@ class Sample:
 
 
 @lru_cache(maxsize=1)
-def _fit_components(prepared: Prepared, protocol: str, seed: int, n_components: int) -> PCA:
+def _fit_components(prepared: AnimalImages, protocol: str, seed: int, n_components: int) -> PCA:
     """Principal components of the training pool; those of the last seed are kept for its other sizes."""
     train, *_ = _make_pools(prepared, protocol, seed)
     return PCA(n_components, svd_solver="covariance_eigh").fit(prepared.X[train])
 
 
-def _make_pools(prepared: Prepared, protocol: str, seed: int) -> tuple[Index, Index, Index]:
+def _make_pools(prepared: AnimalImages, protocol: str, seed: int) -> tuple[Index, Index, Index]:
     """Images to train, validate and test on."""
     order = np.random.default_rng(seed).permutation(len(prepared.X))
     if protocol == "classes":
@@ -151,8 +152,9 @@ def _own_parameters(model: MultiTaskClassifier) -> Params:
 
 def _candidates(name: str, alphas: list[float], mus: list[float], n_tasks: int) -> list[tuple[StructurePenalty, float]]:
     """Penalties and alphas to try; A of the trace sums to one on its diagonal, so its alphas count per task."""
-    made = PENALTIES[name]
-    shapes = [made(mu=mu) for mu in mus] if "mu" in made._get_param_names() else [made()]
+    made = PENALTIES[name]()
+    along = made.path_parameter
+    shapes = [made] if along is None else [clone(made).set_params(**{along: value}) for value in mus]
     unit = 1.0 / n_tasks if name == "trace" else 1.0
     return [(shape, unit * alpha) for shape in shapes for alpha in alphas]
 

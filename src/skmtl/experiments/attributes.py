@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from skmtl.experiments import colour_limb
-from skmtl.experiments.animals import PER_ATTRIBUTE, Prepared, Sample, choose_and_test, load, prepare
+from skmtl.experiments.animals import PER_ATTRIBUTE, AnimalImages, Sample, choose_and_test, load, prepare
 from skmtl.experiments.runs import Item, Row
 from skmtl.experiments.selection import Params
 from skmtl.experiments.tables import compare, difference_table, new_figure, result_table, save_figure, write_tables
@@ -82,7 +82,7 @@ def make_items(settings: Params) -> list[Item]:
     return [{"part": part, "size": size, "seed": seed} for seed in range(settings["n_seeds"]) for part, size in parts]
 
 
-def evaluate(prepared: Prepared, settings: Params, *, part: str, size: int, seed: int) -> dict[str, Any]:
+def evaluate(prepared: AnimalImages, settings: Params, *, part: str, size: int, seed: int) -> dict[str, Any]:
     """All methods on the examples of one seed."""
     sample = Sample(prepared, settings, size, seed)
     if part == "groups":

@@ -8,7 +8,7 @@ import pandas as pd
 from skmtl.experiments.animals import PER_ATTRIBUTE, Sample, choose_and_test
 from skmtl.experiments.runs import Row
 from skmtl.experiments.selection import Params
-from skmtl.experiments.tables import compare, find, in_percent, in_words, markdown, new_figure
+from skmtl.experiments.tables import compare, find, format_difference, format_percent, markdown, new_figure
 
 GROUPS = {"colour": range(8), "limb": range(18, 24)}
 WAYS = ("apart", "joint")
@@ -41,7 +41,9 @@ def make_tables(rows: list[Row]) -> tuple[str, pd.DataFrame]:
         _gains(table),
         "### Mass of A between the groups",
         f"Share of the sum of sizes off the diagonal, in percent; {_share_of_pairs():.1f}% of the pairs are between.",
-        markdown(["", "between"], [[row["method"], in_percent(row, "deviation")] for row in mass.to_dict("records")]),
+        markdown(
+            ["", "between"], [[row["method"], format_percent(row, "deviation")] for row in mass.to_dict("records")]
+        ),
     ]
     return "\n\n".join(text), pd.concat([table, mass])
 
@@ -63,7 +65,9 @@ def _beside_paper(table: pd.DataFrame) -> str:
     places = [(group, way) for way in WAYS for group in GROUPS]
     lines = []
     for method in METHODS:
-        found = [in_percent(find(table, part=f"{group}, {method}", method=way), "deviation") for group, way in places]
+        found = [
+            format_percent(find(table, part=f"{group}, {method}", method=way), "deviation") for group, way in places
+        ]
         printed = [f"{value:.2f}" for value in PAPER[method]] if method in PAPER else [""] * len(places)
         lines.append([method, *(cell for pair in zip(found, printed, strict=True) for cell in pair)])
     return markdown(["", *(f"{group} {way}{whose}" for group, way in places for whose in ("", ", paper"))], lines)
@@ -76,7 +80,9 @@ def _gains(table: pd.DataFrame) -> str:
         printed = ["", ""]
         if method in PAPER:
             printed = [f"{PAPER[method][k + 2] - PAPER[method][k]:+.2f}" for k in range(2)]
-        cells = ((in_words(row, scale=100, digits=2), paper) for row, paper in zip(found, printed, strict=True))
+        cells = (
+            (format_difference(row, scale=100, digits=2), paper) for row, paper in zip(found, printed, strict=True)
+        )
         lines.append([method, *(cell for pair in cells for cell in pair)])
     return markdown(["", *(f"{group}{whose}" for group in GROUPS for whose in ("", ", paper"))], lines)
 

@@ -20,9 +20,9 @@ from skmtl._linalg import Array
 from skmtl.datasets import Scenes, load_scenes
 from skmtl.experiments import scene_graph
 from skmtl.experiments.runs import Item, Progress, Row
-from skmtl.experiments.selection import METHODS, Params, best_of, estimator_of, sparsest_of
+from skmtl.experiments.selection import METHODS, Params, estimator_of
 from skmtl.experiments.tables import compare, difference_table, result_table, save_figure, write_tables
-from skmtl.model_selection import MultiTaskClassifierCV
+from skmtl.model_selection import MultiTaskClassifierCV, best_candidate
 from skmtl.vision import SpatialPyramid
 
 SETTINGS: dict[str, Any] = {
@@ -57,7 +57,7 @@ PAPER = {
 
 
 @dataclass(frozen=True)
-class Prepared:
+class SceneImages:
     """Images as their kernel matrix, with what a split has to respect."""
 
     K: Array
@@ -79,7 +79,7 @@ def load(data: str | Path | None, settings: Params) -> tuple[Scenes, dict[str, A
     return scenes, {"images": len(scenes.paths), "digest": content.hexdigest()[:16]}
 
 
-def prepare(scenes: Scenes, settings: Params, folder: Path, n_jobs: int, progress: Progress | None) -> Prepared:
+def prepare(scenes: Scenes, settings: Params, folder: Path, n_jobs: int, progress: Progress | None) -> SceneImages:
     """Encode the images, from the cache in the run's folder where they are there, and compute their linear kernel."""
     codebook = _draw_codebook(scenes, settings["codebook_images"])
     paths: list[Any] = list(scenes.paths)
@@ -93,7 +93,7 @@ def prepare(scenes: Scenes, settings: Params, folder: Path, n_jobs: int, progres
     ).fit([paths[i] for i in codebook])
     # In double precision: rounding must not make small eigenvalues negative.
     X = pyramid.transform(paths).astype(float)
-    return Prepared(X @ X.T, scenes.labels, scenes.group, codebook)
+    return SceneImages(X @ X.T, scenes.labels, scenes.group, codebook)
 
 
 def make_items(settings: Params) -> list[Item]:
@@ -101,7 +101,7 @@ def make_items(settings: Params) -> list[Item]:
     return [{"size": size, "seed": seed} for seed in range(settings["n_seeds"]) for size in settings["sizes"]]
 
 
-def evaluate(prepared: Prepared, settings: Params, *, size: int, seed: int) -> dict[str, Any]:
+def evaluate(prepared: SceneImages, settings: Params, *, size: int, seed: int) -> dict[str, Any]:
     """Choose, fit and test every method on one split."""
     train, test = split(prepared, size, seed)
     K, y = prepared.K[np.ix_(train, train)], prepared.labels[train]
@@ -113,9 +113,9 @@ def evaluate(prepared: Prepared, settings: Params, *, size: int, seed: int) -> d
         eps_factors=[1.0],
         cv=settings["n_folds"],
     ).fit(K, y)
-    chosen = {method: best_of(search, penalty=name) for method, name in METHODS.items()}
+    chosen = {method: best_candidate(search, penalty=name) for method, name in METHODS.items()}
     models = {method: estimator_of(search, params).fit(K, y) for method, params in chosen.items()}
-    sparsest = sparsest_of(search, penalty=METHODS[OURS])
+    sparsest = best_candidate(search, rule="1se", penalty=METHODS[OURS])
     graphs = {"best": models[OURS], "1se": models[OURS]}
     if sparsest != chosen[OURS]:
         graphs["1se"] = estimator_of(search, sparsest).fit(K, y)
@@ -131,7 +131,7 @@ def evaluate(prepared: Prepared, settings: Params, *, size: int, seed: int) -> d
     }
 
 
-def split(prepared: Prepared, size: int, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def split(prepared: SceneImages, size: int, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Training and test images: the codebook's and others, ``size`` per class; and all that are no copy of them."""
     rng = np.random.default_rng([size, seed])
     train: list[int] = []

@@ -4,7 +4,7 @@ What the paper leaves open, and what is done here. The generator of A is :func:`
 number of tasks is drawn from 5 to 20 for every seed; a share of nonzero entries below ``1 / n_tasks`` is impossible,
 for the diagonal of A is positive, so at 10% there are at least 10 tasks. The model has no constants, and neither have
 the predictors; targets are not scaled. Errors are divided by the variance of the test targets, task by task and then
-averaged (per task), or both summed over tasks first (pooled). Five-fold selection maximises the per-task score.
+averaged (per task), or both summed over tasks first (pooled). Five-fold selection maximizes the per-task score.
 """
 
 from pathlib import Path
@@ -18,9 +18,9 @@ from sklearn.metrics import average_precision_score
 from skmtl._linalg import Array
 from skmtl.datasets import SparseTasks, make_sparse_tasks
 from skmtl.experiments.runs import Item, Progress, Row
-from skmtl.experiments.selection import METHODS, Params, best_of, estimator_of, sparsest_of
-from skmtl.experiments.tables import compare, in_words, markdown, new_figure, save_figure, write_tables
-from skmtl.model_selection import MultiTaskRegressorCV
+from skmtl.experiments.selection import METHODS, Params, estimator_of
+from skmtl.experiments.tables import compare, format_difference, markdown, new_figure, save_figure, write_tables
+from skmtl.model_selection import MultiTaskRegressorCV, best_candidate
 from skmtl.penalties import Fixed
 
 SETTINGS: dict[str, Any] = {
@@ -76,9 +76,9 @@ def _errors(settings: Params, support: float, seed: int) -> dict[str, Any]:
     tasks = _make_tasks(settings, support, seed, n_tasks=_draw_n_tasks(settings["n_tasks"], support, seed))
     truth = Fixed(tasks.corrupted_structure)
     search = _search(settings, tasks, [*list(METHODS.values())[1:], truth])
-    chosen = {method: best_of(search, penalty=name) for method, name in METHODS.items()}
+    chosen = {method: best_candidate(search, penalty=name) for method, name in METHODS.items()}
     models = {method: estimator_of(search, params) for method, params in chosen.items()}
-    chosen["GT"] = best_of(search, penalty=truth.name)
+    chosen["GT"] = best_candidate(search, penalty=truth.name)
     models["GT"] = estimator_of(search, chosen["GT"], truth)
     squares = {name: (m.fit(tasks.X, tasks.Y).predict(tasks.X_test) - tasks.Y_test) ** 2 for name, m in models.items()}
     variance = tasks.Y_test.var(axis=0)
@@ -94,7 +94,7 @@ def _errors(settings: Params, support: float, seed: int) -> dict[str, Any]:
 def _recovery(settings: Params, support: float, seed: int) -> dict[str, Any]:
     tasks = _make_tasks(settings, support, seed, n_tasks=settings["recovery"]["n_tasks"])
     search = _search(settings, tasks, [METHODS[OURS]])
-    chosen = {"best": best_of(search, penalty=METHODS[OURS]), "1se": sparsest_of(search, penalty=METHODS[OURS])}
+    chosen = {rule: best_candidate(search, rule=rule, penalty=METHODS[OURS]) for rule in RULES}
     learned = {rule: estimator_of(search, p).fit(tasks.X, tasks.Y).structure_ for rule, p in chosen.items()}
     return {
         "true": tasks.structure,
@@ -184,7 +184,7 @@ def _table(table: pd.DataFrame, measure: str) -> str:
     for support, part in table[table["measure"] == measure].groupby("support"):
         of: dict[Any, Any] = part.set_index("method").to_dict("index")
         means = [f"{of[m]['mean']:.3f} ± {of[m]['error']:.3f}" for m in ORDER]
-        lines.append([f"{support:.0%}", *means, *(in_words(of[m]) for m in others)])
+        lines.append([f"{support:.0%}", *means, *(format_difference(of[m]) for m in others)])
     columns = ["nonzero", *ORDER, *(f"{method} less {OURS}" for method in others)]
     return f"### {MEASURES[measure]}\n\n{markdown(columns, lines)}"
 

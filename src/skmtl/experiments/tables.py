@@ -61,14 +61,14 @@ def compare(values: pd.DataFrame, against: str, **labels: Any) -> pd.DataFrame:
     return pd.DataFrame(rows).reindex(columns=[*labels, "method", *columns])
 
 
-def in_words(row: Mapping[Any, Any], *, scale: float = 1.0, digits: int = 3) -> str:
+def format_difference(row: Mapping[Any, Any], *, scale: float = 1.0, digits: int = 3) -> str:
     """A difference with its standard error and interval, in bold where zero is outside the interval."""
     difference, error, low, high = (scale * row[name] for name in ("difference", "difference_error", "low", "high"))
     text = f"{difference:+.{digits}f} ± {error:.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"
     return f"**{text}**" if low > 0.0 or high < 0.0 else text
 
 
-def in_percent(row: Mapping[Any, Any], spread: str) -> str:
+def format_percent(row: Mapping[Any, Any], spread: str) -> str:
     """A mean with its standard error or deviation."""
     return f"{100 * row['mean']:.2f} ± {100 * row[spread]:.2f}"
 
@@ -87,7 +87,7 @@ def result_table(table: pd.DataFrame, spread: str, paper: Mapping[str, Mapping[i
         cells = []
         for size in sizes:
             printed = paper.get(method, {}).get(size)
-            cells += [in_percent(find(table, method=method, size=size), spread)]
+            cells += [format_percent(find(table, method=method, size=size), spread)]
             cells += [f"{printed[0]:.2f} ± {printed[1]:.2f}" if printed else ""]
         lines.append([method, *cells])
     return markdown(["", *(f"{size}{whose}" for size in sizes for whose in ("", ", paper"))], lines)
@@ -98,7 +98,9 @@ def difference_table(table: pd.DataFrame, against: str) -> str:
     sizes = list(dict.fromkeys(table["size"]))
     methods = [method for method in dict.fromkeys(table["method"]) if method != against]
     rows = {m: [find(table, method=m, size=size, against=against) for size in sizes] for m in methods}
-    lines = [[f"{m} less {against}", *(in_words(row, scale=100, digits=2) for row in rows[m])] for m in methods]
+    lines = [
+        [f"{m} less {against}", *(format_difference(row, scale=100, digits=2) for row in rows[m])] for m in methods
+    ]
     return markdown(["", *map(str, sizes)], lines)
 
 

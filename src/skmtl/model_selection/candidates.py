@@ -197,7 +197,7 @@ def make_results(candidates: Sequence[Candidate], outcome: CandidateScores) -> d
     shown = [{**row, "penalty": c.penalty.name, **c.own} for row, c in zip(params, candidates, strict=True)]
     results: dict[str, Any] = {"params": params}
     for name in dict.fromkeys(name for row in shown for name in row):
-        results[f"param_{name}"] = np.ma.masked_all(len(params), dtype=object)
+        results[f"param_{name}"] = np.ma.MaskedArray(np.empty(len(params), dtype=object), mask=True)
         for i, row in enumerate(shown):
             if name in row:
                 results[f"param_{name}"][i] = row[name]

@@ -29,6 +29,10 @@ class Arrangement:
         Tasks group by group, those without relations last.
     places : ndarray of shape (n_tasks, 2)
         In the unit square; NaN for a task without relations.
+
+    See Also
+    --------
+    arrange : Makes one.
     """
 
     groups: NDArray[np.intp]
@@ -37,6 +41,7 @@ class Arrangement:
 
     @property
     def n_groups(self) -> int:
+        """The number of groups, tasks without relations apart."""
         return int(self.groups.max(initial=ALONE)) + 1
 
     def borders(self) -> NDArray[np.intp]:
@@ -45,7 +50,31 @@ class Arrangement:
 
 
 def arrange(structure: Array) -> Arrangement:
-    """Group and place tasks by a structure of shape (n_tasks, n_tasks); the same structure always gives the same."""
+    """Group tasks by their relations, and give them places in a picture.
+
+    Parameters
+    ----------
+    structure : array-like of shape (n_tasks, n_tasks)
+        Two tasks are related where it is not zero.
+
+    Returns
+    -------
+    Arrangement
+        Always the same for the same structure.
+
+    See Also
+    --------
+    GraphDisplay, MatrixDisplay : Draw tasks so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmtl.plotting import arrange
+    >>> A = np.eye(4)
+    >>> A[0, 2] = A[2, 0] = 0.5
+    >>> arrange(A).groups.tolist()
+    [0, -1, 0, -1]
+    """
     strength = np.abs(np.asarray(structure, dtype=float))
     np.fill_diagonal(strength, 0.0)
     strength /= max(float(strength.max(initial=0.0)), np.finfo(float).tiny)

@@ -23,6 +23,21 @@ class ComparisonDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
+
+    See Also
+    --------
+    compare_methods : Makes the comparison.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressorCV
+    >>> from skmtl.plotting import ComparisonDisplay
+    >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
+    >>> search = MultiTaskRegressorCV(alphas=[1.0], mus=[0.9], cv=3)
+    >>> display = ComparisonDisplay.from_estimator(search, X, Y, ["sparse"], cv=3)
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['Weight', 'Waist', 'Pulse', '(all tasks)']
     """
 
     def __init__(self, comparison: pd.DataFrame, *, method: str | None = None) -> None:

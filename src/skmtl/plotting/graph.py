@@ -26,6 +26,10 @@ class GraphDisplay:
     ----------
     ax_, figure_ : matplotlib Axes and Figure
 
+    See Also
+    --------
+    MatrixDisplay : The same as a heat map.
+
     Examples
     --------
     >>> from sklearn.datasets import load_linnerud

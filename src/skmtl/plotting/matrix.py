@@ -32,6 +32,19 @@ class MatrixDisplay:
     ----------
     ax_, figure_ : matplotlib Axes and Figure
     image_ : matplotlib AxesImage
+
+    See Also
+    --------
+    GraphDisplay : The same as a graph.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressor
+    >>> from skmtl.plotting import MatrixDisplay
+    >>> est = MultiTaskRegressor(alpha=0.1).fit(*load_linnerud(return_X_y=True, as_frame=True))
+    >>> MatrixDisplay.from_estimator(est, kind="correlation").image_.get_array().shape
+    (3, 3)
     """
 
     def __init__(

@@ -22,6 +22,20 @@ class PathDisplay:
     ----------
     axes_ : ndarray of two matplotlib Axes
     figure_ : matplotlib Figure
+
+    See Also
+    --------
+    structure_path : Makes the path.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressor
+    >>> from skmtl.plotting import PathDisplay
+    >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
+    >>> display = PathDisplay.from_estimator(MultiTaskRegressor(alpha=1.0), X, Y, [0.5, 1.0], cv=3)
+    >>> len(display.axes_)
+    2
     """
 
     def __init__(self, path: StructurePath) -> None:

@@ -1,6 +1,7 @@
 """The report: what a fitted estimator has learned, as a dictionary and as a page to read."""
 
+from skmtl.report.folder import render_again, save_results
 from skmtl.report.page import render
-from skmtl.report.summary import summarise
+from skmtl.report.summary import summarize
 
-__all__ = ["render", "summarise"]
+__all__ = ["render", "render_again", "save_results", "summarize"]

@@ -7,7 +7,7 @@ from typing import Any
 MISSING = "\N{EN DASH}"
 
 
-def write(value: float | None, *, form: str) -> str:
+def format_number(value: float | None, *, form: str) -> str:
     """A number in a format of Python's, with a true minus sign."""
     return MISSING if value is None else format(value, form).replace("-", "\N{MINUS SIGN}")
 
@@ -16,15 +16,15 @@ def fact(value: Any) -> str:
     """A fact about the data: numbers as people read them, all else as it is."""
     if isinstance(value, bool | str) or value is None:
         return str(value)
-    return write(value, form="," if isinstance(value, int) else ".4g")
+    return format_number(value, form="," if isinstance(value, int) else ".4g")
 
 
 FILTERS: dict[str, Callable[[Any], str]] = {
     "fact": fact,
-    "number": partial(write, form=".4g"),
-    "short": partial(write, form=".2g"),
-    "score": partial(write, form=".3f"),
-    "signed": partial(write, form="+.3f"),
-    "scientific": lambda value: "0" if value == 0.0 else write(value, form=".1e"),
-    "percent": partial(write, form=".0%"),
+    "number": partial(format_number, form=".4g"),
+    "short": partial(format_number, form=".2g"),
+    "score": partial(format_number, form=".3f"),
+    "signed": partial(format_number, form="+.3f"),
+    "scientific": lambda value: "0" if value == 0.0 else format_number(value, form=".1e"),
+    "percent": partial(format_number, form=".0%"),
 }

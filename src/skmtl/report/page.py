@@ -23,12 +23,25 @@ def render(summary: dict[str, Any]) -> str:
     Parameters
     ----------
     summary : dict
-        What :func:`summarise` returns.
+        What :func:`summarize` returns.
 
     Returns
     -------
     str
         A whole document. It loads nothing, and nothing in the names of tasks is taken for markup.
+
+    See Also
+    --------
+    summarize : Makes the summary.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressor
+    >>> from skmtl.report import render, summarize
+    >>> est = MultiTaskRegressor(alpha=0.1).fit(*load_linnerud(return_X_y=True, as_frame=True))
+    >>> "<!doctype html>" in render(summarize(est))
+    True
     """
     jinja2 = import_extra("jinja2")
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)

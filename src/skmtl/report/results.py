@@ -7,7 +7,7 @@ import pandas as pd
 
 from skmtl.model_selection import StructurePath
 from skmtl.model_selection.compare import ALL_TASKS
-from skmtl.report.plain import plain, plain_text
+from skmtl.report.json_values import to_json, to_text
 
 VALUES = ("score", "independent", "difference", "low", "high")
 MOST_CURVES = 40
@@ -17,34 +17,34 @@ class TaskIndex:
     """The tasks of an estimator by number, and their names as text."""
 
     def __init__(self, names: list[Any]) -> None:
-        self.names = [plain_text(name) for name in names]
+        self.names = [to_text(name) for name in names]
         self._numbers = {name: number for number, name in enumerate(self.names)}
 
     def find(self, name: Any, where: str) -> int:
         """The number of a task named in a result."""
-        text = plain_text(name)
+        text = to_text(name)
         if text not in self._numbers:
             raise ValueError(f"{where} has the task {text!r}, which the estimator does not know; is it of other data?")
         return self._numbers[text]
 
 
-def summarise_comparison(comparison: pd.DataFrame, index: TaskIndex, penalty: str) -> dict[str, Any]:
+def summarize_comparison(comparison: pd.DataFrame, index: TaskIndex, penalty: str) -> dict[str, Any]:
     """Scores and verdicts of every method, task by task, the method of the estimator named."""
     methods = []
     for name, rows in comparison.groupby("method", sort=False):
         records = rows.to_dict("records")
         tasks = [{"task": index.find(r["task"], "comparison"), **_row(r)} for r in records if r["task"] != ALL_TASKS]
         overall = next((_row(record) for record in records if record["task"] == ALL_TASKS), None)
-        methods.append({"method": plain_text(name), "overall": overall, "tasks": tasks})
+        methods.append({"method": to_text(name), "overall": overall, "tasks": tasks})
     names = [method["method"] for method in methods]
     return {"methods": methods, "shown": names.index(penalty) if penalty in names else 0}
 
 
 def _row(record: Any) -> dict[str, Any]:
-    return {**{name: plain(float(record[name])) for name in VALUES}, "verdict": plain_text(record["verdict"])}
+    return {**{name: to_json(float(record[name])) for name in VALUES}, "verdict": to_text(record["verdict"])}
 
 
-def summarise_stability(stability: pd.DataFrame, index: TaskIndex) -> list[dict[str, Any]]:
+def summarize_stability(stability: pd.DataFrame, index: TaskIndex) -> list[dict[str, Any]]:
     """How often each relation was found, the most frequent first."""
     return [
         {
@@ -59,20 +59,20 @@ def summarise_stability(stability: pd.DataFrame, index: TaskIndex) -> list[dict[
     ]
 
 
-def summarise_path(path: StructurePath, index: TaskIndex) -> dict[str, Any]:
+def summarize_path(path: StructurePath, index: TaskIndex) -> dict[str, Any]:
     """Edges, scores and the strongest weights along mu."""
     tasks = [index.find(name, "path") for name in path.task_names.tolist()]
     peak = np.abs(np.triu(path.structures, 1)).max(axis=0)
     a, b = np.nonzero(peak)
     strongest = np.argsort(-peak[a, b], kind="stable")[:MOST_CURVES]
     return {
-        "mus": plain(path.mus),
-        "n_edges": plain(path.n_edges),
-        "scores": plain(path.scores),
-        "errors": plain(path.errors),
-        "gaps": plain(path.gaps),
+        "mus": to_json(path.mus),
+        "n_edges": to_json(path.n_edges),
+        "scores": to_json(path.scores),
+        "errors": to_json(path.errors),
+        "gaps": to_json(path.gaps),
         "curves": [
-            {"a": tasks[i], "b": tasks[j], "weights": plain(path.structures[:, i, j])}
+            {"a": tasks[i], "b": tasks[j], "weights": to_json(path.structures[:, i, j])}
             for i, j in zip(a[strongest], b[strongest], strict=True)
         ],
     }

@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 from skmtl import __version__
 from skmtl.model_selection import StructurePath
 from skmtl.plotting.arrangement import arrange
-from skmtl.report.plain import plain, plain_text
-from skmtl.report.results import TaskIndex, summarise_comparison, summarise_path, summarise_stability
-from skmtl.report.words import describe_parameters, describe_proof, describe_relations, describe_sharing
+from skmtl.report.json_values import to_json, to_text
+from skmtl.report.results import TaskIndex, summarize_comparison, summarize_path, summarize_stability
+from skmtl.report.sentences import describe_parameters, describe_proof, describe_relations, describe_sharing
 
 
-def summarise(
+def summarize(
     estimator: Any,
     *,
     comparison: pd.DataFrame | None = None,
@@ -28,10 +28,14 @@ def summarise(
 
     Parameters
     ----------
-    estimator : MultiTaskRegressor or MultiTaskClassifier
-        Fitted; or one of the two with CV at the end.
-    comparison, stability, path : optional
-        What ``compare_methods``, ``edge_stability`` and ``structure_path`` return.
+    estimator : MultiTaskRegressor, MultiTaskClassifier, or a search for one of them
+        Fitted.
+    comparison : DataFrame, optional
+        What ``compare_methods`` returns.
+    stability : DataFrame, optional
+        What ``edge_stability`` returns.
+    path : StructurePath, optional
+        What ``structure_path`` returns.
     about : dict, optional
         Facts for the head of the page, all optional: ``title``, ``rows``, ``features``, ``tasks``,
         ``labels observed``, ``preprocessing``, ``command``.
@@ -42,49 +46,61 @@ def summarise(
         Lists, dictionaries, text, numbers, booleans and None only, so that JSON can hold it. Tasks are numbered
         as in ``tasks``. A sentence is a list of text and of numbers, which stand for the names of tasks.
 
+    See Also
+    --------
+    render : Turns the summary into a page.
+    save_results : Writes summary and page into a folder.
+
     Examples
     --------
     >>> from sklearn.datasets import load_linnerud
     >>> from skmtl import MultiTaskRegressor
-    >>> from skmtl.report import summarise
+    >>> from skmtl.report import summarize
     >>> est = MultiTaskRegressor(alpha=0.1).fit(*load_linnerud(return_X_y=True, as_frame=True))
-    >>> [task["name"] for task in summarise(est)["tasks"]]
+    >>> [task["name"] for task in summarize(est)["tasks"]]
     ['Weight', 'Waist', 'Pulse']
     """
     check_is_fitted(estimator)
-    chosen = estimator.to_estimator() if hasattr(estimator, "to_estimator") else estimator
+    penalty = estimator.penalty_
     index = TaskIndex(estimator.task_names_.tolist())
     arrangement = arrange(estimator.structure_)
     summary: dict[str, Any] = {
         "skmtl": __version__,
         "kind": "classification" if is_classifier(estimator) else "regression",
-        "about": {plain_text(name): plain(value) for name, value in (about or {}).items()},
+        "about": {to_text(name): to_json(value) for name, value in (about or {}).items()},
         "tasks": _tasks(index.names, estimator.structure_, arrangement),
         "order": arrangement.order.tolist(),
         "n_groups": arrangement.n_groups,
-        "structure": plain(estimator.structure_),
-        "correlation": plain(estimator.correlation_),
+        "structure": to_json(estimator.structure_),
+        "correlation": to_json(estimator.correlation_),
         "relations": _relations(estimator),
-        "penalty": plain_text(estimator.penalty_.name),
-        "mu": plain(estimator.penalty_.get_params().get("mu")),
-        "parameters": describe_parameters(chosen, estimator),
+        "penalty": to_text(penalty.name),
+        "mu": None if penalty.path_parameter is None else to_json(penalty.get_params()[penalty.path_parameter]),
+        "parameters": describe_parameters(_parameters_of(estimator), penalty, estimator.eps_),
         "selection": _selection(estimator),
         "certificate": _certificate(estimator.solution_),
-        "comparison": None if comparison is None else summarise_comparison(comparison, index, estimator.penalty_.name),
-        "stability": None if stability is None else summarise_stability(stability, index),
+        "comparison": None if comparison is None else summarize_comparison(comparison, index, penalty.name),
+        "stability": None if stability is None else summarize_stability(stability, index),
         # Where mu was chosen for this, by the number of false edges that is expected.
         "stability_mu": None if stability is None else stability.attrs.get("mu"),
-        "path": None if path is None else summarise_path(path, index),
+        "path": None if path is None else summarize_path(path, index),
     }
     summary["findings"] = [describe_relations(summary), describe_sharing(summary), describe_proof(summary)]
     return summary
+
+
+def _parameters_of(estimator: Any) -> dict[str, Any]:
+    """What the estimator was constructed with; of a search, the estimator that it chose."""
+    # A search is known by what it found.
+    model = getattr(estimator, "best_estimator_", estimator)
+    return dict(model.get_params(deep=False))
 
 
 def _tasks(names: list[str], structure: Any, arrangement: Any) -> list[dict[str, Any]]:
     """Name, group, place and number of relations of every task."""
     degrees = np.count_nonzero(structure, axis=1) - (np.diag(structure) != 0.0)
     return [
-        {"name": name, "group": int(group), "place": plain(place) if group >= 0 else None, "relations": int(degree)}
+        {"name": name, "group": int(group), "place": to_json(place) if group >= 0 else None, "relations": int(degree)}
         for name, group, place, degree in zip(names, arrangement.groups, arrangement.places, degrees, strict=True)
     ]
 
@@ -105,8 +121,8 @@ def _selection(estimator: Any) -> dict[str, Any] | None:
     if not hasattr(estimator, "verdict_"):
         return None
     return {
-        "verdict": plain_text(estimator.verdict_),
-        "score": plain(estimator.best_score_),
+        "verdict": to_text(estimator.verdict_),
+        "score": to_json(estimator.best_score_),
         "candidates": len(estimator.cv_results_["params"]),
     }
 
@@ -114,7 +130,7 @@ def _selection(estimator: Any) -> dict[str, Any] | None:
 def _certificate(solution: Any) -> dict[str, Any]:
     names = ("objective", "lower_bound", "gap", "converged", "n_iter", "status")
     return {
-        **{name: plain(getattr(solution, name)) for name in names},
+        **{name: to_json(getattr(solution, name)) for name in names},
         "words": solution.certificate,
-        "history": plain(solution.history["gap"]),
+        "history": to_json(solution.history["gap"]),
     }

@@ -2,26 +2,29 @@
 
 from typing import Any
 
-from skmtl.report.numbers import write
-from skmtl.report.plain import plain, plain_text
+from skmtl.features import check_kernel
+from skmtl.penalties import StructurePenalty
+from skmtl.report.json_values import to_json, to_text
+from skmtl.report.numbers import format_number
 
 Sentence = list[str | int]
 
 MEANINGS = {
     "penalty": "what relations between tasks cost, and so which are learned",
-    "alpha": "strength of the regularisation: the larger, the smoother the predictors",
+    "alpha": "strength of the regularization: the larger, the smoother the predictors",
     "eps": "keeps the structure away from singular matrices; large values lead to independent tasks",
     "common": "weight of a component that all tasks share; 0 is none",
     "loss": "how errors on the training rows are counted",
     "kernel": "how alike two rows are, and so which functions can be learned",
     "gamma": "inverse width of the kernel: the larger, the more local the predictors",
     "degree": "degree of the kernel's polynomials",
-    "fit_intercept": "whether each task has a constant of its own, never penalised",
+    "fit_intercept": "whether each task has a constant of its own, never penalized",
     "scale_targets": "whether tasks are brought to unit variance for the fit",
     "balance_tasks": "whether every task counts the same however many labels it has",
     "tol": "relative gap to the global optimum at which the solver stops",
 }
-ONLY_FOR = {"gamma": ("rbf", "laplacian", "poly", "polynomial", "chi2"), "degree": ("poly", "polynomial")}
+# Parameters that only some kernels have.
+OF_KERNELS = ("gamma", "degree")
 
 
 def describe_relations(summary: dict[str, Any]) -> Sentence:
@@ -41,7 +44,7 @@ def describe_relations(summary: dict[str, Any]) -> Sentence:
         strongest["a"],
         " and ",
         strongest["b"],
-        f", which {together} (correlation {write(strongest['correlation'], form='.2f')}).",
+        f", which {together} (correlation {format_number(strongest['correlation'], form='.2f')}).",
     ]
 
 
@@ -82,7 +85,7 @@ def _compared(method: dict[str, Any]) -> str:
     overall = method["overall"]
     if overall is None or overall["difference"] is None:
         return text + "."
-    change = write(overall["difference"], form="+.2g")
+    change = format_number(overall["difference"], form="+.2g")
     return f"{text}; over all tasks the score changes by {change} ({overall['verdict']})."
 
 
@@ -93,29 +96,28 @@ def describe_proof(summary: dict[str, Any]) -> Sentence:
     return [certificate["words"] + unfinished]
 
 
-def describe_parameters(chosen: Any, estimator: Any) -> list[dict[str, Any]]:
-    """The hyper-parameters of an estimator without search, each with its meaning; ``estimator`` is the fitted one."""
-    penalty = estimator.penalty_
-    params = chosen.get_params(deep=False)
-    given = {**params, "penalty": penalty.name, "eps": estimator.eps_}
-    own = [_parameter(name, value, _own_meaning(name, value)) for name, value in penalty.get_params().items()]
+def describe_parameters(params: dict[str, Any], penalty: StructurePenalty, eps: float) -> list[dict[str, Any]]:
+    """The parameters of an estimator, each with its meaning; ``penalty`` and ``eps`` are those that were used."""
+    given = {**params, "penalty": penalty.name, "eps": eps}
+    own = [_parameter(name, value, _own_meaning(penalty, name)) for name, value in penalty.get_params().items()]
     rows = [_parameter(name, given[name], meaning) for name, meaning in MEANINGS.items() if name in given]
-    kernel = params["kernel"]
-    rows = [row for row in rows if row["name"] not in ONLY_FOR or kernel in ONLY_FOR[row["name"]]]
+    taken = check_kernel(params["kernel"]).parameters
+    rows = [row for row in rows if row["name"] not in OF_KERNELS or row["name"] in taken]
     return [*rows[:1], *(row for row in own if row["meaning"]), *rows[1:]]
 
 
 def _parameter(name: str, value: Any, meaning: str) -> dict[str, Any]:
     simple = value is None or isinstance(value, bool | int | float | str)
-    return {"name": name, "value": plain(value) if simple else plain_text(value), "meaning": meaning}
+    return {"name": name, "value": to_json(value) if simple else to_text(value), "meaning": meaning}
 
 
-def _own_meaning(name: str, value: Any) -> str:
+def _own_meaning(penalty: StructurePenalty, name: str) -> str:
     """The meaning of a penalty's own parameter; empty for those that only steer a solver."""
-    if name == "mu":
+    if name == penalty.path_parameter:
         return (
             "a threshold on correlation: two tasks get an edge when their correlation exceeds "
-            f"{threshold(value)} in size; a pair that is explained by the tasks between them can stay apart"
+            f"{threshold(penalty.get_params()[name])} in size; a pair that is explained by the tasks between them can "
+            "stay apart"
         )
     return "" if name in ("solver", "max_iter", "matrix") else "a parameter of the penalty"
 

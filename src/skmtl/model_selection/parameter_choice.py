@@ -1,0 +1,234 @@
+"""Kernel and parameters chosen for prepared rows, and the choice judged beside independent tasks."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.utils import check_array
+
+from skmtl.model_selection.compare import compare_methods
+from skmtl.model_selection.kernel_choice import (
+    KERNELS,
+    N_FOLDS,
+    Callback,
+    Index,
+    at_kernel,
+    choose_kernel,
+    draw_rows,
+    quick_search,
+    take_rows,
+)
+from skmtl.penalties import Independent
+
+# Searches stop early, for they only compare; the fit that is kept is exact.
+FINAL_TOL = 1e-6
+
+
+@dataclass(frozen=True)
+class ParameterChoice:
+    """Parameters that :func:`choose_parameters` chose, or that were given.
+
+    Attributes
+    ----------
+    estimator : MultiTaskRegressor or MultiTaskClassifier
+        With these parameters, not fitted.
+    search : MultiTaskRegressorCV or MultiTaskClassifierCV
+        How candidates are fitted and compared; fitted where something was chosen.
+    alphas : list of float
+        The strengths that did best for shared and for independent tasks, and that of the estimator.
+    rows : ndarray of int
+        The rows that decided, and that judge.
+    reasons : tuple of str
+        Why, as sentences.
+    """
+
+    estimator: Any
+    search: Any
+    alphas: list[float]
+    rows: Index
+    reasons: tuple[str, ...]
+
+
+def choose_parameters(
+    X: Any,
+    Y: Any,
+    *,
+    search: Any = None,
+    kernels: Sequence[str] = KERNELS,
+    tasks: Any = None,
+    callback: Callback | None = None,
+) -> ParameterChoice:
+    """Choose the kernel, then everything else, by cross-validation.
+
+    Parameters
+    ----------
+    X, Y, tasks
+        As for ``fit``. X is prepared: numbers without gaps, on one scale. Of many rows some are drawn at random:
+        20,000 for the linear kernel; for others 1000, and 300 where labels are missing.
+    search : MultiTaskRegressorCV or MultiTaskClassifierCV, optional
+        What is searched, kernel and inverse width apart; by default ``quick_search()``.
+    kernels : sequence of str, default=("linear", "rbf")
+        Kernels to choose from, see :func:`choose_kernel`.
+    callback : callable, optional
+        Called with ``{"done": k, "total": n}`` after every search, for a progress bar.
+
+    Returns
+    -------
+    ParameterChoice
+
+    See Also
+    --------
+    compare_with_independent : Whether the choice is better than independent tasks.
+    MultiTaskRegressorCV, MultiTaskClassifierCV : The search at one kernel.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from skmtl.model_selection import choose_parameters
+    >>> X, Y = load_linnerud(return_X_y=True)
+    >>> X = StandardScaler().fit_transform(X)
+    >>> choice = choose_parameters(X, Y, kernels=["linear"])
+    >>> model = choice.estimator.fit(X, Y)
+    >>> model.kernel, model.predict(X[:2]).shape
+    ('linear', (2, 3))
+    """
+    search = quick_search() if search is None else search
+    X = check_array(X, accept_sparse="csr", ensure_all_finite=False)
+    total = 1 + len(kernels) * (len(kernels) > 1)
+
+    def count_searches(state: dict[str, Any]) -> None:
+        if callback is not None:
+            callback({**state, "total": total})
+
+    found = choose_kernel(X, Y, search=search, kernels=kernels, tasks=tasks, callback=count_searches)
+    rows = draw_rows(X, Y, found.kernel, tasks=tasks)
+    fitted = at_kernel(search, found.kernel, X[rows], gamma=found.gamma)
+    fitted.fit(X[rows], take_rows(Y, rows), tasks=take_rows(tasks, rows))
+    count_searches({"done": total})
+    reasons = [found.reason] if found.reason else []
+    if len(rows) < X.shape[0]:
+        reasons.append(f"Parameters were chosen on {len(rows)} of {X.shape[0]} rows, drawn at random.")
+    estimator = clone(fitted.best_estimator_).set_params(tol=FINAL_TOL)
+    return ParameterChoice(estimator, fitted, _best_alphas(fitted), rows, (*reasons, fitted.verdict_))
+
+
+def given_parameters(estimator: Any, X: Any, Y: Any, *, search: Any = None, tasks: Any = None) -> ParameterChoice:
+    """The choice of somebody who names all parameters, so that it can be judged like any other.
+
+    Parameters
+    ----------
+    estimator : MultiTaskRegressor or MultiTaskClassifier
+        With the parameters, not fitted; its penalty is an object.
+    X, Y, tasks
+        As for ``fit``.
+    search : MultiTaskRegressorCV or MultiTaskClassifierCV, optional
+        How independent tasks are fitted when the choice is judged; by default ``quick_search()``.
+
+    Returns
+    -------
+    ParameterChoice
+
+    See Also
+    --------
+    choose_parameters : Chooses instead.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressor
+    >>> from skmtl.model_selection import given_parameters
+    >>> from skmtl.penalties import Sparse
+    >>> choice = given_parameters(MultiTaskRegressor(Sparse(0.9), alpha=1.0), *load_linnerud(return_X_y=True))
+    >>> choice.alphas, choice.reasons
+    ([1.0], ('Parameters are as given.',))
+    """
+    X = check_array(X, accept_sparse="csr", ensure_all_finite=False)
+    rows = draw_rows(X, Y, estimator.kernel, tasks=tasks)
+    search = quick_search(estimator.penalty) if search is None else search
+    return ParameterChoice(estimator, search, [estimator.alpha], rows, ("Parameters are as given.",))
+
+
+def compare_with_independent(
+    choice: ParameterChoice,
+    X: Any,
+    Y: Any,
+    *,
+    tasks: Any = None,
+    cv: int = N_FOLDS,
+    callback: Callback | None = None,
+) -> pd.DataFrame:
+    """The chosen method beside independent tasks, task by task.
+
+    Both may take the strength that the search found best for either of them, chosen anew in every fold; all other
+    parameters are held. Where independent tasks were chosen, the method is that of the search.
+
+    Parameters
+    ----------
+    choice : ParameterChoice
+    X, Y, tasks
+        The rows on which the choice was made.
+    cv : int, default=5
+        The number of folds.
+    callback : callable, optional
+        Called with ``{"done": k, "total": n}`` after every fit, for a progress bar.
+
+    Returns
+    -------
+    DataFrame
+        As :func:`compare_methods` returns it.
+
+    See Also
+    --------
+    choose_parameters : Makes the choice.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from skmtl.model_selection import choose_parameters, compare_with_independent
+    >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
+    >>> X = StandardScaler().fit_transform(X)
+    >>> choice = choose_parameters(X, Y, kernels=["linear"])
+    >>> compare_with_independent(choice, X, Y)["task"].tolist()
+    ['Weight', 'Waist', 'Pulse', '(all tasks)']
+    """
+    estimator, rows = choice.estimator, choice.rows
+    X = check_array(X, accept_sparse="csr", ensure_all_finite=False)[rows]
+    penalty = choice.search.penalty if estimator.penalty.name == Independent.name else estimator.penalty
+    held = {
+        "alphas": choice.alphas,
+        "mus": None if penalty.path_parameter is None else [penalty.get_params()[penalty.path_parameter]],
+        "commons": [estimator.common],
+    }
+    search = at_kernel(choice.search, estimator.kernel, X, gamma=estimator.gamma, **held)
+    search.set_params(callback=after_each_fit(callback, 2 * cv))
+    Y, tasks = take_rows(Y, rows), take_rows(tasks, rows)
+    return compare_methods(X, Y, {penalty.name: penalty}, estimator=search, cv=cv, tasks=tasks)
+
+
+def after_each_fit(callback: Callback | None, total: int) -> Callable[[dict[str, Any]], None] | None:
+    """A callback for estimators that counts their fits: each has one first certificate."""
+    if callback is None:
+        return None
+    done = count(1)
+
+    def count_fit(state: dict[str, Any]) -> None:
+        if state["certificate"] == 1:
+            callback({"done": next(done), "total": total})
+
+    return count_fit
+
+
+def _best_alphas(search: Any) -> list[float]:
+    """The best strengths of shared and of independent tasks in a fitted search, and the one that it chose."""
+    results = search.cv_results_
+    alphas = np.array(results["param_alpha"], dtype=float)
+    apart = np.array(results["param_penalty"] == Independent.name) & np.array(results["param_common"] == 0.0)
+    means = np.where(np.isnan(results["mean_test_score"]), -np.inf, results["mean_test_score"])
+    best = {int(np.argmax(np.where(which, means, -np.inf))) for which in (apart, ~apart) if which.any()}
+    return sorted({float(alphas[i]) for i in best} | {float(alphas[search.best_index_])})

@@ -1,0 +1,108 @@
+"""A folder with everything that is known about a model: the model, its scores and relations, the summary, the page."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from skmtl._files import write_whole
+from skmtl.export import last_step
+from skmtl.model_selection import StructurePath
+from skmtl.persistence import save_model
+from skmtl.report.page import render
+from skmtl.report.summary import summarize
+from skmtl.tables import write_table
+
+MODEL, SCORES, RELATIONS = "model.skops", "scores.csv", "relations.csv"
+SUMMARY, REPORT = "summary.json", "report.html"
+
+PathLike = str | os.PathLike[str]
+
+
+def save_results(
+    folder: PathLike,
+    model: Any,
+    comparison: pd.DataFrame,
+    *,
+    stability: pd.DataFrame | None = None,
+    path: StructurePath | None = None,
+    about: Mapping[str, Any] | None = None,
+) -> list[Path]:
+    """Write ``model.skops``, ``scores.csv``, ``relations.csv``, ``summary.json`` and ``report.html`` into a folder.
+
+    Parameters
+    ----------
+    folder : str or path
+        Made if need be.
+    model : estimator or Pipeline
+        Fitted.
+    comparison, stability, path, about
+        As for :func:`summarize`.
+
+    Returns
+    -------
+    list of Path
+        The files, in this order. Each appears whole or not at all.
+
+    See Also
+    --------
+    render_again : Render the page again.
+    skmtl.load_model : Load the model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressorCV, compare_methods
+    >>> from skmtl.report import save_results
+    >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
+    >>> search = MultiTaskRegressorCV(alphas=[1.0], mus=[0.9], cv=3)
+    >>> scores = compare_methods(X, Y, ["sparse"], estimator=search, cv=3)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [path.name for path in save_results(folder, search.fit(X, Y), scores)]
+    ['model.skops', 'scores.csv', 'relations.csv', 'summary.json', 'report.html']
+    """
+    folder, estimator = Path(folder), last_step(model)
+    folder.mkdir(parents=True, exist_ok=True)
+    summary = summarize(estimator, comparison=comparison, stability=stability, path=path, about=about)
+    page = render(summary)
+    save_model(model, folder / MODEL)
+    write_table(comparison, folder / SCORES)
+    write_table(estimator.relations(), folder / RELATIONS)
+    write_whole(folder / SUMMARY, json.dumps(summary, indent=1, allow_nan=False))
+    write_whole(folder / REPORT, page)
+    return [folder / name for name in (MODEL, SCORES, RELATIONS, SUMMARY, REPORT)]
+
+
+def render_again(folder: PathLike) -> Path:
+    """Render the page of a folder again, from its ``summary.json``.
+
+    Parameters
+    ----------
+    folder : str or path
+        Written by :func:`save_results`.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    ValueError
+        If the summary is missing or damaged; the old page is untouched.
+    """
+    path = Path(folder) / SUMMARY
+    if not path.is_file():
+        raise ValueError(f"{folder} has no {SUMMARY}; name the folder that skmtl fit --out left.")
+    try:
+        summary = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged ({error}); run skmtl fit again.") from error
+    if not isinstance(summary, dict) or "tasks" not in summary:
+        raise ValueError(f"{path} is not the summary of a run; run skmtl fit again.")
+    write_whole(Path(folder) / REPORT, render(summary))
+    return Path(folder) / REPORT

@@ -1,0 +1,207 @@
+"""Tables larger than memory, through Dask: parameters from a sample, the fit from all rows, predictions in parts."""
+
+import shutil
+import tempfile
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from skmtl._validation import import_extra
+from skmtl.tables.columns import FeatureColumns
+from skmtl.tables.files import PathLike, check_columns, is_parquet
+from skmtl.tables.pipeline import PREPARE, TASKS, feature_columns, predict_frame
+from skmtl.tables.problem import ColumnRoles, TableProblem, check_labels, check_names, make_problem, with_labels
+
+# Rows on which parameters are chosen and features are prepared.
+SAMPLE = 2000
+# Bytes of CSV that decide what a column holds; Dask's default is 256 kB.
+BYTES_FOR_TYPES = 2**22
+
+
+def read_blocks(path: PathLike, *, delimiter: str | None = None, text: Collection[str] = ()) -> Any:
+    """A table as a Dask data frame, read block by block when it is used.
+
+    Parameters
+    ----------
+    path : str or path
+        A CSV or Parquet file, or a folder of Parquet files, which are one table.
+    delimiter : str, optional
+        What separates columns of CSV; by default a comma.
+    text : collection of str, default=()
+        Columns of CSV that are read as text whatever they look like.
+
+    Returns
+    -------
+    dask.dataframe.DataFrame
+
+    See Also
+    --------
+    read_table : A table that fits in memory.
+    """
+    frames, path = import_extra("dask.dataframe", "dask"), Path(path)
+    if not path.exists():
+        raise ValueError(f"{path} does not exist.")
+    if is_parquet(path) or path.is_dir():
+        return frames.read_parquet(path)
+    options = {"sep": delimiter or ",", "encoding": "utf-8-sig", "skipinitialspace": True, "sample": BYTES_FOR_TYPES}
+    return frames.read_csv(path, dtype=dict.fromkeys(text, str), **options)
+
+
+@dataclass(frozen=True)
+class SampledTable:
+    """A table in blocks, and a sample of its rows in memory.
+
+    Attributes
+    ----------
+    blocks : dask.dataframe.DataFrame
+        All rows with labels.
+    n_rows : int
+        Their number.
+    problem : TableProblem
+        That of the sample.
+    roles : ColumnRoles
+
+    See Also
+    --------
+    sample_blocks : Makes one.
+    """
+
+    blocks: Any
+    n_rows: int
+    problem: TableProblem
+    roles: ColumnRoles
+
+
+def sample_blocks(path: PathLike, roles: ColumnRoles, *, n_sampled: int | None = None) -> SampledTable:
+    """Open a table that does not fit in memory, and draw rows on which parameters can be chosen.
+
+    Parameters
+    ----------
+    path : str or path
+        See :func:`read_blocks`.
+    roles : ColumnRoles
+    n_sampled : int, optional
+        About so many rows are drawn; by default 2000.
+
+    Returns
+    -------
+    SampledTable
+
+    See Also
+    --------
+    fit_table : Choose and judge on the sample.
+    refit_blocks : Fit what was chosen to all rows.
+    """
+    whole = read_blocks(path, delimiter=roles.delimiter)
+    check_names(path, whole, roles)
+    known = with_labels(whole, roles)
+    sizes = known.map_partitions(len).compute().to_numpy()
+    n_rows = int(sizes.sum())
+    notes = check_labels(path, len(whole), n_rows)
+    # Parts without any label would be nothing to prepare.
+    blocks = known.partitions[np.flatnonzero(sizes).tolist()]
+    share = min(1.0, (n_sampled or SAMPLE) / n_rows)
+    sample = blocks.sample(frac=share, random_state=0).compute().reset_index(drop=True)
+    problem = make_problem(sample, roles, source=path)
+    return SampledTable(blocks, n_rows, replace(problem, notes=(*notes, *problem.notes)), roles)
+
+
+def refit_blocks(model: Pipeline, table: SampledTable, *, n_components: int = 1000) -> Pipeline:
+    """The estimator fitted to all rows, behind the preparation that the sample decided.
+
+    Parameters
+    ----------
+    model : Pipeline
+        Of :func:`fit_table` on the sample.
+    table : SampledTable
+    n_components : int, default=1000
+        Landmarks of a kernel that is not linear, whose matrix of all rows would not fit in memory.
+
+    Returns
+    -------
+    Pipeline
+
+    See Also
+    --------
+    predict_blocks : Predictions in parts.
+    """
+    prepare, estimator = model[0], clone(model[-1]).set_params(random_state=0)
+    if estimator.kernel != "linear":
+        estimator.set_params(n_components=n_components)
+    problem, targets = table.problem, list(table.roles.targets)
+    width = prepare.transform(problem.X.iloc[:1]).shape[1]
+    meta = pd.DataFrame(np.empty((0, width)))
+    rows = table.blocks.map_partitions(_prepare_block, prepare=prepare, features=problem.features, meta=meta)
+    y = table.blocks[targets[0]] if len(targets) == 1 else table.blocks[targets]
+    y = y.astype(problem.Y.dtype if len(targets) == 1 else np.float64)
+    tasks = None if table.roles.task_column is None else table.blocks[table.roles.task_column]
+    # `values` is how Dask calls the array of a data frame.
+    estimator.fit(rows.values, y, tasks=tasks)
+    return Pipeline([(PREPARE, prepare), (TASKS, estimator)])
+
+
+def predict_blocks(model: Any, path: PathLike, out: PathLike, *, delimiter: str | None = None) -> int:
+    """Write predictions for a table in parts, block by block.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        Fitted.
+    path : str or path
+        See :func:`read_blocks`.
+    out : str or path
+        A folder that does not exist yet; it appears with all its parts or not at all. They are CSV or Parquet, as
+        the table is.
+    delimiter : str, optional
+        What separates columns of CSV.
+
+    Returns
+    -------
+    int
+        The number of parts.
+
+    See Also
+    --------
+    predict_table : Predictions in memory.
+    """
+    path, out = Path(path), Path(out)
+    if out.exists():
+        raise ValueError(f"{out} exists; predictions in blocks are a new folder of parts.")
+    features = feature_columns(model)
+    blocks = read_blocks(path, delimiter=delimiter, text=() if features is None else features.categories)
+    check_columns(path, blocks, [] if features is None else features.names)
+    example = _predict_block(_example_row(features, blocks.columns), model)
+    parts = blocks.map_partitions(_predict_block, model=model, meta=example.iloc[:0])
+    out.parent.mkdir(parents=True, exist_ok=True)
+    # Parts are written beside, and appear together.
+    folder = Path(tempfile.mkdtemp(prefix=f"{out.name}.", suffix=".part", dir=out.parent))
+    try:
+        if is_parquet(path) or path.is_dir():
+            parts.to_parquet(folder, write_index=False)
+        else:
+            parts.to_csv(str(folder / "part-*.csv"), index=False)
+        folder.rename(out)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return len([part for part in out.iterdir() if part.suffix in (".csv", ".parquet")])
+
+
+def _example_row(features: FeatureColumns | None, columns: Any) -> pd.DataFrame:
+    """A row of the right types, from which Dask learns what predictions look like before it reads any."""
+    if features is None:
+        return pd.DataFrame(0.0, index=[0], columns=columns)
+    return pd.DataFrame({**dict.fromkeys(features.numbers, 0.0), **dict.fromkeys(features.categories, "")}, index=[0])
+
+
+def _prepare_block(frame: pd.DataFrame, prepare: Any, features: FeatureColumns) -> pd.DataFrame:
+    return pd.DataFrame(prepare.transform(features.clean(frame)), index=frame.index)
+
+
+def _predict_block(frame: pd.DataFrame, model: Any) -> pd.DataFrame:
+    return predict_frame(model, frame).rename(columns=str)

@@ -1,0 +1,220 @@
+"""The problem that a table poses: features, targets, tasks, and whether targets are numbers or classes."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skmtl.tables.columns import FeatureColumns, sort_columns
+from skmtl.tables.files import PathLike, check_columns, check_unique_names, read_table
+from skmtl.tables.targets import are_classes, make_classes, make_numbers
+
+# Two rows in each of five folds: fewer would neither teach nor judge a model.
+FEWEST_ROWS = 10
+
+
+@dataclass(frozen=True)
+class ColumnRoles:
+    """What the columns of a table are for.
+
+    Parameters
+    ----------
+    targets : sequence of str
+        The columns to predict. Each is a task, unless ``task_column`` is given.
+    features : sequence of str, default=()
+        The columns to predict from; if empty, all that are nothing else.
+    ignore : sequence of str, default=()
+        Columns that are left alone.
+    task_column : str, optional
+        Of a table with one label per row, the column that says which task the row is of.
+    classification : bool, optional
+        Whether targets are classes. By default text, truth values and zeros with ones are classes, and all other
+        numbers are numbers.
+    delimiter : str, optional
+        What separates columns of a CSV file, where that is no comma.
+
+    See Also
+    --------
+    read_problem, make_problem : Take these.
+    """
+
+    targets: Sequence[str]
+    features: Sequence[str] = ()
+    ignore: Sequence[str] = ()
+    task_column: str | None = None
+    classification: bool | None = None
+    delimiter: str | None = None
+
+
+@dataclass(frozen=True)
+class TableProblem:
+    """Features and targets of a table, ready to learn from.
+
+    Attributes
+    ----------
+    X : DataFrame of shape (n_samples, n_columns)
+        The columns to learn from, as floats and as text, with gaps.
+    Y : Series or DataFrame
+        Targets, NaN where a label is missing; a column per task, or one column.
+    tasks : Series or None
+        The task of every row, of a table with one label per row.
+    features : FeatureColumns
+    classification : bool
+    notes : tuple of str
+        What was decided on the way, as sentences.
+
+    See Also
+    --------
+    read_problem, make_problem : Make one.
+    fit_table : Learn from it.
+    """
+
+    X: pd.DataFrame
+    Y: Any
+    tasks: Any
+    features: FeatureColumns
+    classification: bool
+    notes: tuple[str, ...]
+
+    @property
+    def n_tasks(self) -> int:
+        """The number of tasks."""
+        if self.tasks is not None:
+            return int(self.tasks.nunique())
+        if self.Y.ndim == 2:
+            return int(self.Y.shape[1])
+        # Two classes are one task: the second is where the first is not.
+        return self.Y.nunique() if self.classification and self.Y.nunique() > 2 else 1
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row has every label."""
+        return self.tasks is None and not bool(np.any(pd.isna(self.Y)))
+
+    def take(self, rows: Any) -> "TableProblem":
+        """Some of the rows, in that order."""
+        tasks = None if self.tasks is None else self.tasks.iloc[rows]
+        return replace(self, X=self.X.iloc[rows], Y=self.Y.iloc[rows], tasks=tasks)
+
+
+def read_problem(path: PathLike, roles: ColumnRoles) -> TableProblem:
+    """Read a table and decide what its columns are for.
+
+    Parameters
+    ----------
+    path : str or path
+        A CSV or Parquet file, see :func:`read_table`.
+    roles : ColumnRoles
+
+    Returns
+    -------
+    TableProblem
+
+    Raises
+    ------
+    ValueError
+        In one sentence that says what is wrong with the table and what to do.
+
+    See Also
+    --------
+    make_problem : The same of a table in memory.
+    """
+    return make_problem(read_table(path, delimiter=roles.delimiter), roles, source=path)
+
+
+def make_problem(frame: pd.DataFrame, roles: ColumnRoles, *, source: PathLike = "the table") -> TableProblem:
+    """The problem that a table poses: rows with labels, features by kind, targets as numbers or classes.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    roles : ColumnRoles
+    source : str or path, default="the table"
+        What messages call the table.
+
+    Returns
+    -------
+    TableProblem
+
+    Raises
+    ------
+    ValueError
+        In one sentence that says what is wrong with the table and what to do.
+
+    See Also
+    --------
+    read_problem : The same of a file.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl.tables import ColumnRoles, make_problem
+    >>> frame = load_linnerud(as_frame=True).frame
+    >>> problem = make_problem(frame, ColumnRoles(targets=["Waist", "Weight", "Pulse"]))
+    >>> problem.features.numbers, problem.classification, problem.n_tasks
+    (['Chins', 'Situps', 'Jumps'], False, 3)
+    """
+    frame = frame.rename(columns=str)
+    check_unique_names(source, list(frame.columns))
+    check_names(source, frame, roles)
+    n_rows, frame = len(frame), with_labels(frame, roles).reset_index(drop=True)
+    notes = check_labels(source, n_rows, len(frame))
+    for name in roles.targets:
+        if frame[name].isna().all():
+            raise ValueError(f"target {name!r} has no value in any row; leave it out of the targets or fill it in.")
+    classification = are_classes(frame, roles.targets) if roles.classification is None else roles.classification
+    Y, about = (make_classes if classification else make_numbers)(frame, roles.targets)
+    features = sort_columns(frame, _feature_names(frame, roles))
+    places = [place for place, name in enumerate(frame.columns, start=1) if _has_no_name(name)]
+    notes += [f"Column {place} has no name and is left out." for place in places]
+    if not features.names:
+        reasons = "; ".join(f"{name!r} is {reason}" for name, reason in features.left_out.items())
+        raise ValueError(f"{source} has no column to learn from beside the targets{': ' * bool(reasons)}{reasons}.")
+    tasks = None if roles.task_column is None else frame[roles.task_column].astype(object)
+    return TableProblem(features.clean(frame), Y, tasks, features, classification, (*notes, about, features.describe()))
+
+
+def check_names(source: PathLike, frame: Any, roles: ColumnRoles) -> None:
+    """All columns that a person names must be there, and each for one thing."""
+    if isinstance(roles.targets, str) or not roles.targets:
+        raise ValueError(f"targets={roles.targets!r} is no list of columns; name those to predict.")
+    named = [*roles.targets, *roles.features, *roles.ignore]
+    check_columns(source, frame, [*named, *([roles.task_column] if roles.task_column else [])])
+    for name in roles.targets:
+        if list(roles.targets).count(name) > 1:
+            raise ValueError(f"target {name!r} is named twice; name every target once.")
+        if name in roles.features or name == roles.task_column:
+            raise ValueError(f"{name!r} cannot be a target and something else; name it once.")
+    if roles.task_column is not None and len(roles.targets) != 1:
+        raise ValueError("with a task column there is one column of values; name that one alone as the target.")
+
+
+def with_labels(frame: Any, roles: ColumnRoles) -> Any:
+    """The rows of a frame of pandas or Dask with a label, and a task; from others nothing can be learned."""
+    frame = frame.dropna(subset=list(roles.targets), how="all")
+    return frame if roles.task_column is None else frame.dropna(subset=[roles.task_column])
+
+
+def check_labels(source: PathLike, n_rows: int, n_known: int) -> list[str]:
+    """There must be rows enough, and rows with labels; what is to say about the others."""
+    if n_rows < FEWEST_ROWS:
+        many = f"{n_rows} row{'s' * (n_rows != 1)}"
+        raise ValueError(f"{source} has {many}; at least {FEWEST_ROWS} are needed to learn and to judge a model.")
+    if n_known < FEWEST_ROWS:
+        raise ValueError(f"{source} has {n_known} rows with a target, at least {FEWEST_ROWS} are needed; add some.")
+    return [f"{n_rows - n_known} rows without a label are left out."] if n_known < n_rows else []
+
+
+def _feature_names(frame: pd.DataFrame, roles: ColumnRoles) -> list[str]:
+    """Those asked for, or all that are nothing else."""
+    other = {*roles.targets, *roles.ignore, roles.task_column}
+    given = roles.features or [name for name in frame.columns if not _has_no_name(name)]
+    return [name for name in given if name not in other]
+
+
+def _has_no_name(name: str) -> bool:
+    """As pandas calls a column without a name, which often is an index that was written with the table."""
+    return re.fullmatch(r"Unnamed: \d+(\.\d+)?", name) is not None

@@ -1,0 +1,73 @@
+"""Targets of a table: numbers, or classes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from skmtl.tables.columns import first_text, holds_numbers
+
+# A target with more classes than this is rather a name, or a number that was read as text.
+MOST_CLASSES = 50
+
+
+def are_classes(frame: pd.DataFrame, targets: Sequence[str]) -> bool:
+    """Whether targets are classes text, truth values and zeros with ones are; other numbers are not."""
+    kinds = {name: not holds_numbers(frame[name]) or _is_zero_one(frame[name]) for name in targets}
+    texts = [name for name in targets if not holds_numbers(frame[name])]
+    if len(targets) > 1 and texts:
+        _refuse_text(frame, texts[0])
+    return all(kinds.values())
+
+
+def _is_zero_one(column: "pd.Series[Any]") -> bool:
+    return holds_numbers(column) and set(column.dropna().unique()) <= {0, 1}
+
+
+def _refuse_text(frame: pd.DataFrame, name: str) -> None:
+    raise ValueError(
+        f"target {name!r} holds text such as {first_text(frame[name])!r}; several targets must be numbers, or 0 and 1 "
+        "for classes, so correct it, or make it the only target to learn its classes."
+    )
+
+
+def make_numbers(frame: pd.DataFrame, targets: Sequence[str]) -> tuple[Any, str]:
+    """Targets as numbers, NaN where a label is missing, and a sentence about them."""
+    for name in targets:
+        if not holds_numbers(frame[name]):
+            _refuse_text(frame, name)
+    Y = frame[list(targets)].astype("Float64").astype(float)
+    about = f"Regression: {_listed(targets)} {'holds' if len(targets) == 1 else 'hold'} numbers."
+    gaps = int(Y.isna().to_numpy().sum())
+    if gaps:
+        about += f" {gaps} of {Y.size} labels are missing and stay unobserved."
+    return (Y.iloc[:, 0] if len(targets) == 1 else Y), about
+
+
+def make_classes(frame: pd.DataFrame, targets: Sequence[str]) -> tuple[Any, str]:
+    """Targets as zeros and ones, or a single one as classes, and a sentence about them."""
+    if len(targets) > 1:
+        for name in targets:
+            if not _is_zero_one(frame[name]):
+                raise ValueError(
+                    f"target {name!r} is not made of 0 and 1, as several targets of a classification must be; write "
+                    "it with 0 and 1, or take the targets for numbers (--regression, classification=False)."
+                )
+        return frame[list(targets)].astype("Float64").astype(float), "Classification: every target is 0 or 1."
+    name = targets[0]
+    y = frame[name]
+    y = y.astype(float).astype(int) if holds_numbers(y) and (y.astype(float) % 1 == 0).all() else y.astype(object)
+    classes = y.unique()
+    if len(classes) > MOST_CLASSES:
+        raise ValueError(
+            f"target {name!r} has {len(classes)} different values such as {classes[0]!r}, too many for classes: "
+            f"there may be {MOST_CLASSES} at most; name another target, or take it for numbers (--regression, "
+            "classification=False)."
+        )
+    if len(classes) < 2:
+        raise ValueError(f"target {name!r} is {classes[0]!r} in every row; classes need at least two values.")
+    return y, f"Classification: {name!r} has {len(classes)} classes."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -1,0 +1,154 @@
+"""Choosing kernel and parameters for prepared rows, and judging the choice, as a Python user calls them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from problems import related_tasks
+from scipy import sparse
+
+from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV, compare_methods
+from skmtl.model_selection import (
+    choose_kernel,
+    choose_parameters,
+    compare_with_independent,
+    given_parameters,
+    kernel_choice,
+    quick_search,
+)
+from skmtl.penalties import Sparse
+
+SMALL = {"alphas": [1e-1, 1e-3], "mus": [0.7, 0.9]}
+
+
+@pytest.fixture
+def curved(rng):
+    """Rows whose tasks are no linear functions of them."""
+    X = rng.uniform(-2, 2, size=(90, 2))
+    base = np.column_stack([np.cos(2 * X[:, 0]), np.sin(2 * X[:, 1])])
+    return X, base @ np.array([[1.0, 1.0], [1.0, -1.0]]) + 0.05 * rng.normal(size=(90, 2))
+
+
+def test_the_kernel_suits_the_rows(rng, curved):
+    X, Y = curved
+    found = choose_kernel(X, Y)
+    assert found.kernel == "rbf"
+    assert found.gamma > 0.0
+    assert found.scores["rbf"] > found.scores["linear"] + 0.01
+    assert "The rbf kernel is used" in found.reason
+    straight = X @ rng.normal(size=(2, 2))
+    assert choose_kernel(X, straight + 0.1 * rng.normal(size=straight.shape)).kernel == "linear"
+
+
+def test_the_best_of_several_kernels_is_held_against_the_first(curved):
+    X, Y = curved
+    found = choose_kernel(X, Y, search=quick_search(**SMALL), kernels=("linear", "poly", "rbf"))
+    assert found.scores.keys() == {"linear", "poly", "rbf"}
+    assert found.kernel == max(found.scores, key=found.scores.get)
+
+
+def test_one_kernel_is_no_choice(curved):
+    seen = []
+    found = choose_kernel(*curved, kernels=["poly"], callback=seen.append)
+    assert (found.kernel, found.gamma, found.reason, seen) == ("poly", None, "", [])
+
+
+def test_a_crowd_of_tasks_is_left_to_the_first_kernel(rng):
+    tasks = np.repeat(np.arange(20), 25)
+    found = choose_kernel(rng.normal(size=(500, 2)), rng.normal(size=500), tasks=tasks)
+    assert found.kernel == "linear"
+    assert "many tasks" in found.reason
+
+
+@pytest.mark.parametrize("form", ["array", "frame", "list", "sparse"])
+def test_rows_of_any_form_give_the_same_choice(rng, form):
+    X, Y = related_tasks(rng, 40, 3)
+    forms = {
+        "array": (X, Y),
+        "frame": (pd.DataFrame(X).add_prefix("x"), pd.DataFrame(Y)),
+        "list": (X.tolist(), Y.tolist()),
+        "sparse": (sparse.csr_array(X), Y),
+    }
+    search = quick_search(**SMALL)
+    expected = choose_parameters(X, Y, search=search, kernels=["linear"]).estimator.fit(X, Y).predict(X)
+    choice = choose_parameters(*forms[form], search=search, kernels=["linear"])
+    np.testing.assert_allclose(choice.estimator.fit(*forms[form]).predict(forms[form][0]), expected, atol=1e-9)
+
+
+def test_the_choice_is_that_of_the_search_at_this_kernel(rng):
+    X, Y = related_tasks(rng, 60, 4)
+    search = quick_search(**SMALL)
+    choice = choose_parameters(X, Y, search=search, kernels=["linear"])
+    order = choice.rows
+    alone = MultiTaskRegressorCV(Sparse(), **SMALL, eps_factors=[1.0], cv=5, tol=1e-3).fit(X[order], Y[order])
+    assert type(choice.estimator) is MultiTaskRegressor
+    assert choice.estimator.alpha == alone.best_params_["alpha"]
+    assert choice.reasons[-1] == alone.verdict_
+    assert set(choice.alphas) <= set(SMALL["alphas"])
+    assert choice.estimator.alpha in choice.alphas
+
+
+def test_given_strengths_are_the_only_ones(rng):
+    X, Y = related_tasks(rng, 40, 3)
+    choice = choose_parameters(X, Y, search=quick_search(alphas=[0.5], mus=[0.6]))
+    assert choice.estimator.alpha == 0.5
+    assert choice.estimator.get_params().get("penalty__mu", 0.6) == 0.6
+
+
+def test_classes_and_long_tables(rng):
+    X = rng.normal(size=(90, 2))
+    tasks = rng.choice(["p", "q", "r"], 90)
+    y = np.where(X[:, 0] + (tasks == "q") * X[:, 1] > 0, "yes", "no")
+    search = quick_search("trace", classification=True, alphas=[1e-2])
+    choice = choose_parameters(X, y, search=search, kernels=["linear"], tasks=tasks)
+    assert type(choice.estimator) is MultiTaskClassifier
+    fitted = choice.estimator.fit(X, y, tasks=tasks)
+    assert np.mean(fitted.predict(X, tasks=tasks) == y) > 0.8
+    scores = compare_with_independent(choice, X, y, tasks=tasks, cv=3)
+    assert scores["task"].tolist() == ["p", "q", "r", "(all tasks)"]
+    assert set(scores["method"]) == {"trace"}
+
+
+def test_few_rows_decide_where_rows_are_dear(rng, monkeypatch):
+    monkeypatch.setattr(kernel_choice, "MOST_ROWS_COMPLETE", 30)
+    monkeypatch.setattr(kernel_choice, "MOST_ROWS_MISSING", 20)
+    X, Y = related_tasks(rng, 50, 2)
+    search = quick_search(**SMALL, gammas=[0.5])
+    choice = choose_parameters(X, Y, search=search, kernels=["rbf"])
+    assert len(choice.rows) == len(set(choice.rows)) == 30
+    assert "Parameters were chosen on 30 of 50 rows, drawn at random." in choice.reasons
+    assert choice.estimator.gamma == 0.5
+    Y[0, 0] = np.nan
+    assert len(choose_parameters(X, Y, search=search, kernels=["rbf"]).rows) == 20
+    assert len(choose_parameters(X, Y, search=search, kernels=["linear"]).rows) == 50
+
+
+def test_callbacks_count_every_search_and_every_fit(rng):
+    """What a bar is told is what happens."""
+    X, Y = related_tasks(rng, 40, 3)
+    searches, fits = [], []
+    choice = choose_parameters(X, Y, search=quick_search(**SMALL), callback=searches.append)
+    assert searches == [{"done": k, "total": 3} for k in (1, 2, 3)]
+    compare_with_independent(choice, X, Y, cv=4, callback=fits.append)
+    assert fits == [{"done": k, "total": 8} for k in range(1, 9)]
+
+
+def test_what_is_given_is_judged_as_it_is(rng):
+    X, Y = related_tasks(rng, 60, 3, rank=1)
+    estimator = MultiTaskRegressor(Sparse(0.8), alpha=0.05, kernel="rbf", gamma=0.3)
+    choice = given_parameters(estimator, X, Y)
+    assert choice.estimator is estimator
+    assert choice.alphas == [0.05]
+    scores = compare_with_independent(choice, X, Y)
+    assert scores["task"].tolist() == ["y0", "y1", "y2", "(all tasks)"]
+    np.testing.assert_allclose(scores["score"] - scores["independent"], scores["difference"], atol=1e-12)
+    # Rows in random order, alike in both.
+    search = MultiTaskRegressorCV(
+        alphas=[0.05], mus=[0.8], eps_factors=[1.0], commons=[0.0], gammas=[0.3], kernel="rbf", tol=1e-3
+    )
+    alone = compare_methods(X[choice.rows], Y[choice.rows], {"sparse": Sparse(0.8)}, estimator=search)
+    pd.testing.assert_frame_equal(scores, alone)
+
+
+def test_names_that_are_not_known_get_a_sentence():
+    with pytest.raises(ValueError, match="penalty='spase' is not known"):
+        quick_search("spase")
