@@ -13,7 +13,6 @@ SOURCES = {path.relative_to(ROOT).as_posix(): path.read_text() for path in sorte
 FOREIGN_PRIVATES = {
     "_meta": "the empty frame by which a Dask collection says its columns and types; Dask documents no other name",
     "_meta_nonempty": "the same with two made-up rows, for what an empty frame cannot be passed through",
-    "_replace": "a documented method of named tuples, private in spelling only",
 }
 
 # What an object of another library, or one that the user passes, may be asked for, and what its presence says.

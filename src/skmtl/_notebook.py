@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from skmtl._linalg import Array
 
@@ -32,11 +34,12 @@ class DrawsRelations:
 
     def _picture(self: Any) -> str:
         """The picture below scikit-learn's diagram; nothing before ``fit``."""
-        solution = getattr(self, "solution_", None)
-        if solution is None:
+        try:
+            check_is_fitted(self)
+        except NotFittedError:
             return ""
         names = [str(name) for name in self.task_names_.tolist()]
-        return draw_relations(names, self.structure_, solution.certificate)
+        return draw_relations(names, self.structure_, self.solution_.certificate)
 
 
 def draw_relations(names: Sequence[str], structure: Array, certificate: str) -> str:

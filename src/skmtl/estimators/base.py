@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -15,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmtl._linalg import Array
 from skmtl._notebook import DrawsRelations
+from skmtl._rows import MemoryRows
 from skmtl._validation import check_count, check_positive, import_extra
 from skmtl.estimators.blocks import Predict, open_rows
 from skmtl.estimators.clean import clean, reads_blocks
@@ -27,6 +29,8 @@ from skmtl.targets import TaskData
 
 # A kernel that is not in the table is refused by ``fit``, not by those who ask for tags.
 UNKNOWN = KernelFacts()
+# Fitted attributes that not every fit sets.
+SOMETIMES = ("classes_", "coef_", "dual_coef_", "feature_coef_", "feature_names_in_", "landmarks_")
 # How far the data term of the returned model may be from the one that was certified, relative to the objective.
 ROUNDING = 1e-6
 
@@ -254,9 +258,10 @@ def assign(estimator: Any, training: Training, settings: Settings, solution: Sol
     coef = np.ascontiguousarray(_spread_over_columns(coef, data))
     fitted["dual_coef_" if training.feature_map.dual else "coef_"] = coef if training.feature_map.dual else coef.T
     fitted["solution_"] = replace(solution, coef=coef, intercept=intercept)
-    # What an earlier fit with another kernel or other labels left goes away.
-    for name in [name for name in vars(estimator) if name.endswith("_")]:
-        delattr(estimator, name)
+    for name in SOMETIMES:
+        # What an earlier fit with another kernel or other labels left goes away.
+        with suppress(AttributeError):
+            delattr(estimator, name)
     for name, value in fitted.items():
         setattr(estimator, name, value)
     return estimator
@@ -278,18 +283,15 @@ def _check_returned(estimator: Any, training: Training, solution: Solution) -> N
     map digits can be lost, for example where features are large beside their spread and the kernel is a polynomial.
     """
     if training.labels.in_blocks:
+        # Another pass over all rows would be needed.
         return
-    labels, data = training.labels, training.data
-    n = float(labels.weight.sum()) / labels.n_tasks
-    solved = labels.scores(labels.arrange(training.design.rows()), solution.coef) + labels.spread(solution.intercept)
-    Z = training.feature_map.transform(data.X)
-    coef = coefficients(estimator)
-    coef = coef if data.rows is None or not data.pairwise else coef[data.rows]
-    returned = labels.scores(labels.arrange(Z), coef) + labels.spread(estimator.intercept_)
+    labels = training.labels
+    predict = Predict(training.feature_map, *training.model(solution), np.asarray)
+    rows = MemoryRows(training.data.X, {"tasks": labels.tasks} if labels.long else {})
+    returned = labels.arrange(rows.map(predict, width=len(predict.coef) + rows.shape[1]))
     returned = training.scaling.apply(labels.with_labels(returned, labels.weight))
-    before, after = (training.loss.value(labels.y, F, labels.weight) / n for F in (solved, returned))
-    lost = abs(after - before)
-    if lost > max(ROUNDING, estimator.tol) * abs(solution.objective):
+    before, after = training.data_term(training.scores(solution)), training.data_term(returned)
+    if abs(after - before) > max(ROUNDING, estimator.tol) * abs(solution.objective):
         warnings.warn(
             f"The certificate is not of this model: on the training rows its loss is {after:.3g}, and that of the "
             f"certified solution {before:.3g}. Digits were lost to rounding on the way back from the solver; "

@@ -48,8 +48,8 @@ class MultiTaskSearch(DrawsRelations, BaseEstimator):
         return get_tags(self.model())
 
     def __getattr__(self, name: str) -> Any:
-        # Only asked where the search itself has no such attribute.
-        if name in DELEGATED and "best_estimator_" in vars(self):
+        # Only asked where the search itself has no such attribute; before ``fit`` there is no best estimator either.
+        if name in DELEGATED:
             return getattr(self.best_estimator_, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

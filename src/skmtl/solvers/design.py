@@ -35,7 +35,10 @@ class Design(Basis, Protocol):
         """V'Y for targets Y of the weighted rows, of shape (n, T); the result is (r, T)."""
 
     def rows(self) -> Array:
-        """Phi, the centred rows in the basis, without their weights, of shape (n, r)."""
+        """Phi, the centered rows in the basis, without their weights, of shape (n, r)."""
+
+    def scores(self, W: Array) -> Array:
+        """Phi W, of shape (n, T), without making Phi where that is as large as the kernel matrix."""
 
 
 def make_design(feature_map: FeatureMap, Z: Any, weight: Array, *, intercept: bool, overwrite: bool) -> Design:
@@ -91,6 +94,9 @@ class KernelDesign:
     def rows(self) -> Array:
         return _inverse(self._root)[:, None] * self._vectors * np.sqrt(self.values)
 
+    def scores(self, W: Array) -> Array:
+        return _inverse(self._root)[:, None] * (self._vectors @ (np.sqrt(self.values)[:, None] * W))
+
     def lift(self, W: Array) -> Array:
         C = self._vectors @ (W / np.sqrt(self.values)[:, None])
         if self._constant is not None:
@@ -117,6 +123,9 @@ class PrimalDesign:
 
     def rows(self) -> Array:
         return (_inverse(self._root) * self._rows) @ self._basis
+
+    def scores(self, W: Array) -> Array:
+        return _inverse(self._root) * (self._rows @ (self._basis @ W))
 
     def lift(self, W: Array) -> Array:
         return self._map.lift(self._basis @ W)
@@ -152,6 +161,12 @@ class SparseDesign:
         if self._wide:
             return _inverse(self._root) * self._vectors * np.sqrt(self.values)
         return _inverse(self._root) * (self._Zw @ self._vectors - self._root * (self.center @ self._vectors))
+
+    def scores(self, W: Array) -> Array:
+        if self._wide:
+            return _inverse(self._root) * (self._vectors @ (np.sqrt(self.values)[:, None] * W))
+        lifted = self._vectors @ W
+        return _inverse(self._root) * (self._Zw @ lifted - self._root * (self.center @ lifted))
 
     def lift(self, W: Array) -> Array:
         if self._wide:

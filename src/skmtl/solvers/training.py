@@ -156,6 +156,16 @@ class Training:
         lifted = self.design.lift(coef)
         return lifted, constant - self.design.center @ lifted
 
+    def scores(self, solution: Solution) -> Array:
+        """The scores of a solution at the training rows, laid out like the labels, for standardized labels."""
+        F = self.labels.arrange(self.design.scores(solution.coef)) + solution.intercept
+        return F[np.arange(len(F)), self.labels.arrange(self.labels.tasks)] if self.labels.long else F
+
+    def data_term(self, F: Array) -> float:
+        """(1/n) sum w V(y, f) for scores of standardized labels, laid out like them."""
+        labels = self.labels
+        return self.loss.value(labels.y, F, labels.weight) * labels.n_tasks / float(labels.weight.sum())
+
     def basis(self, Z: Array) -> Array:
         """Basis functions Z of the feature map at new rows in the basis of the design, of shape (n, r)."""
         if not self.feature_map.on_rows:
