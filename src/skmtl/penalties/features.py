@@ -16,9 +16,23 @@ class Features(Trace):
     of the task side, where eps acts on the T x T structure A; the matrix D of the features is read off the solution.
     Published alternations put eps on D instead. Both give the same predictor as eps goes to 0.
 
+    See Also
+    --------
+    Trace : The same problem, seen from the tasks.
+
     References
     ----------
     Argyriou, Evgeniou, Pontil. Convex multi-task feature learning. Machine Learning 2008.
+
+    Examples
+    --------
+    Two tasks that use the first feature alone leave nothing but ``eps`` to the second:
+
+    >>> import numpy as np
+    >>> from skmtl.penalties import Features
+    >>> Features().feature_structure(np.array([[3.0, 1.0], [0.0, 0.0]]), eps=1e-4).round(3)
+    array([[0.997, 0.   ],
+           [0.   , 0.003]])
     """
 
     name = "features"
