@@ -9,7 +9,26 @@ from skmtl._linalg import Array
 
 
 class StructureStep(NamedTuple):
-    """A structure and how far from the best one its cost may be, relative to that cost."""
+    """What a structure step returns: a structure, and how good it is proved to be.
+
+    Parameters
+    ----------
+    structure : ndarray of shape (n_tasks, n_tasks)
+        The matrix A that relates the tasks.
+    gap : float
+        How far its cost may be above the minimum, relative to the cost; 0 for a closed form.
+
+    See Also
+    --------
+    skmtl.minimize_structure : Returns one.
+
+    Examples
+    --------
+    >>> from skmtl.penalties import Independent
+    >>> structure, gap = Independent().minimize([[2.0, 1.0], [1.0, 2.0]])
+    >>> gap
+    0.0
+    """
 
     structure: Array
     gap: float
@@ -72,6 +91,16 @@ class StructurePenalty(BaseEstimator):
     See Also
     --------
     skmtl.minimize_structure : The structure step of any penalty.
+
+    Examples
+    --------
+    What a penalty can is written on its class:
+
+    >>> from skmtl.penalties import PENALTIES
+    >>> [name for name, penalty in PENALTIES.items() if penalty.joint]
+    ['sparse', 'groups']
+    >>> PENALTIES["sparse"].path_parameter
+    'mu'
     """
 
     name = ""

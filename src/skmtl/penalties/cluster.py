@@ -95,6 +95,7 @@ class Cluster(StructurePenalty):
         return 0.0 if inside else np.inf
 
     def minimize(self, S: Array, *, start: Array | None = None, tol: float = 1e-9) -> StructureStep:
+        # (SKMTL eq. 15) relaxed: on the vectors that sum to zero the eigenvalues share out a sum, between two bounds.
         n_tasks = len(S)
         N = _centred_basis(n_tasks)
         s, V = eigh(symmetric_part(N.T @ S @ N))
