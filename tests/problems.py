@@ -13,7 +13,7 @@ def random_psd(rng, n_tasks, *, rank=None, ridge=0.1):
 
 
 def step_cost(penalty, A, S):
-    """tr(A^-1 S) + R(A), what the structure step minimizes."""
+    """What the structure step minimizes: tr(A^-1 S) + R(A)."""
     return float(np.trace(np.linalg.solve(A, S))) + penalty.value(A)
 
 

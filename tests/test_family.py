@@ -62,12 +62,12 @@ def test_inner_lower_bound_is_the_conic_optimum(penalty, n_tasks, eps):
     B = rng.standard_normal((n_tasks, n_tasks)) * 0.3
     # The dual of the sparse penalty is bounded only where Q is small enough.
     Q = B @ B.T / max(1.0, 2.0 * np.linalg.eigvalsh(B @ B.T)[-1])
-    optimum, minimiser = inner_optimum(penalty, Q, eps)
-    size = abs(optimum) + eps * np.trace(np.linalg.inv(minimiser)) + np.sum(minimiser * Q)
-    guesses = [minimiser, np.eye(n_tasks), 1e3 * random_psd(rng, n_tasks), 1e-3 * random_psd(rng, n_tasks)]
+    optimum, minimizer = inner_optimum(penalty, Q, eps)
+    size = abs(optimum) + eps * np.trace(np.linalg.inv(minimizer)) + np.sum(minimizer * Q)
+    guesses = [minimizer, np.eye(n_tasks), 1e3 * random_psd(rng, n_tasks), 1e-3 * random_psd(rng, n_tasks)]
     for guess in guesses:
         assert penalty.lower_bound(Q, eps, guess) <= optimum + 1e-7 * size
-    assert penalty.lower_bound(Q, eps, minimiser) >= optimum - 1e-6 * size
+    assert penalty.lower_bound(Q, eps, minimizer) >= optimum - 1e-6 * size
 
 
 @pytest.mark.parametrize("penalty", EXACT, ids=repr)
@@ -114,7 +114,7 @@ def test_joint_problem(penalty, seed):
 
 @pytest.mark.parametrize("penalty", VARIANTS, ids=repr)
 @pytest.mark.parametrize("n_tasks", [1, 2, 3, 7])
-def test_own_minimiser_is_inside_the_domain(penalty, n_tasks, rng):
+def test_own_minimizer_is_inside_the_domain(penalty, n_tasks, rng):
     penalty.check(n_tasks)
     for size in (1e-8, 1.0, 1e8):
         S = size * random_psd(rng, n_tasks, ridge=1e-3)
@@ -210,7 +210,7 @@ def alternate_over_features(Phi, Y, *, alpha, eps):
     D = np.eye(r) / r
     for level in np.geomspace(1.0, eps, 19):
         for _ in range(10_000 if level == eps else 200):
-            # W = D Phi' (Phi D Phi' + n alpha I)^-1 Y minimises the loss + alpha tr(W' D^-1 W).
+            # W = D Phi' (Phi D Phi' + n alpha I)^-1 Y minimizes the loss + alpha tr(W' D^-1 W).
             W = D @ Phi.T @ np.linalg.solve(Phi @ D @ Phi.T + n * alpha * np.eye(n), Y)
             d, U = np.linalg.eigh(W @ W.T + level * np.eye(r))
             before, D = D, (U * np.sqrt(d)) @ U.T / np.sqrt(d).sum()

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from skmtl.losses import LOSSES, SmoothedHinge, check_loss
+from skmtl.losses import LOSSES, SmoothedHinge
+from skmtl.losses.base import check_loss
 
 
 def entries(rng, loss, shape=(40, 3)):

@@ -9,12 +9,6 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SOURCES = {path.relative_to(ROOT).as_posix(): path.read_text() for path in sorted(ROOT.glob("src/skmtl/**/*.py"))}
 
-# Private names of other libraries, each with the reason why there is no public one.
-FOREIGN_PRIVATES = {
-    "_meta": "the empty frame by which a Dask collection says its columns and types; Dask documents no other name",
-    "_meta_nonempty": "the same with two made-up rows, for what an empty frame cannot be passed through",
-}
-
 # What an object of another library, or one that the user passes, may be asked for, and what its presence says.
 DUCK_TYPING = {
     "__dask_graph__": "the protocol by which Dask's collections are known, without importing Dask",
@@ -75,7 +69,7 @@ def foreign_privates(source):
     return [
         f"{node.lineno}: {ast.unparse(node)}"
         for node, owner, name in touched
-        if is_private(name) and name not in FOREIGN_PRIVATES and not is_own(owner, modules)
+        if is_private(name) and not is_own(owner, modules)
     ]
 
 
@@ -137,9 +131,7 @@ def test_the_laws_see_what_they_forbid(find, wrong, right):
 
 def test_no_exception_outlives_its_use():
     trees = [ast.parse(source) for source in SOURCES.values()]
-    touched = {node.attr for tree in trees for node in attributes(tree)}
     asked = {ast.unparse(call.args[1]).strip("'") for tree in trees for call in calls_of(tree, "hasattr", "getattr")}
-    assert set(FOREIGN_PRIVATES) <= touched
     assert set(DUCK_TYPING) <= asked
 
 

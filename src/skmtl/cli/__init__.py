@@ -27,8 +27,9 @@ def main() -> None:
 
 def make_app() -> Any:
     """The Typer application; Typer and Rich are imported here, for the library works without them."""
-    # Commands need Rich later on; that it is missing should be said before they start.
-    importlib.import_module("rich")
+    # Commands need both later on; that one is missing should be said before they start.
+    for package in ("rich", "typer"):
+        importlib.import_module(package)
     from skmtl.cli import app
 
     return app.make_app()

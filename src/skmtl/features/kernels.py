@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,6 @@ GAMMA_FACTORS = (1 / 16, 1 / 4, 1.0, 4.0)
 ROWS_FOR_MEDIAN = 500
 # Rows evaluated against one another for the diagonal of a kernel.
 DIAGONAL_BLOCK = 64
-
-
-def squared_distances(X: Any) -> Array:
-    """Squared Euclidean distances between all rows."""
-    return np.asarray(euclidean_distances(X) ** 2)
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,7 @@ KERNELS: dict[str, KernelFacts] = {
     "linear": KernelFacts(),
     "poly": _POLYNOMIAL,
     "polynomial": _POLYNOMIAL,
-    "rbf": KernelFacts(("gamma",), distances=squared_distances),
+    "rbf": KernelFacts(("gamma",), distances=partial(euclidean_distances, squared=True)),
     "sigmoid": KernelFacts(("gamma", "coef0"), positive=False),
 }
 # Of a function that the user wrote nothing is known; it gets the rows as they are.

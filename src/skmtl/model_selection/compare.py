@@ -49,7 +49,8 @@ def compare_methods(
     Y : array-like of shape (n_samples, n_tasks) or (n_samples,)
         Labels, as for ``fit``.
     methods : list of penalties, or dict of name to penalty, optional
-        By default every penalty that learns a structure. Their own parameters, such as mu, are searched.
+        By default every penalty that learns a structure, those apart that need to be told something or that stand for
+        another one. Their own parameters, such as mu, are searched.
     estimator : MultiTaskRegressorCV or MultiTaskClassifierCV, optional
         How a method is fitted: its grids, kernel and inner folds. By default ``MultiTaskRegressorCV()``. A method may
         choose independent tasks, as it may when it is used.
@@ -120,7 +121,7 @@ def compare_methods(
 def _check_methods(methods: Sequence[Any] | Mapping[str, Any] | None) -> dict[str, Any]:
     """Methods by name; independent tasks, with which all are compared, left out."""
     if methods is None:
-        methods = [name for name, cls in PENALTIES.items() if not cls.known]
+        methods = [name for name, cls in PENALTIES.items() if cls.by_default and not cls.known]
     if isinstance(methods, str):
         methods = [methods]
     named = dict(methods) if isinstance(methods, Mapping) else {_name(method): method for method in methods}

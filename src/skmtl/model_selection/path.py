@@ -137,7 +137,7 @@ def structure_path(
     >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
     >>> path = structure_path(MultiTaskRegressor(alpha=0.1), X, Y, [0.2, 0.9], cv=None)
     >>> path.n_edges.tolist()
-    [0, 3]
+    [1, 3]
     """
     estimator = settle(estimator, X, Y, sample_weight=sample_weight, tasks=tasks)
     loss = check_loss(estimator.loss, purpose=estimator.purpose)

@@ -54,8 +54,24 @@ def minimize_structure(S: ArrayLike, penalty: str | StructurePenalty = "sparse",
     Returns
     -------
     structure : ndarray of shape (n_tasks, n_tasks)
+        The minimizer A.
     gap : float
-        How far the cost may be above the minimum, relative to the cost.
+        How far its cost may be above the minimum, relative to the cost.
+
+    See Also
+    --------
+    MultiTaskRegressor : Learns predictors and structure together.
+
+    Examples
+    --------
+    >>> from skmtl import minimize_structure
+    >>> from skmtl.penalties import Sparse
+    >>> structure, gap = minimize_structure([[1.0, 0.8], [0.8, 1.0]], Sparse(mu=0.9))
+    >>> structure.round(2)
+    array([[0.88, 0.4 ],
+           [0.4 , 0.88]])
+    >>> gap < 1e-8
+    True
     """
     S = np.asarray(S, dtype=float)
     if S.ndim != 2 or S.shape[0] != S.shape[1] or S.size == 0:

@@ -35,7 +35,7 @@ def graph_structure(w: Array, n_tasks: int) -> Array:
 
 
 def graph_newton(S: Array, Q: Array, start: Array, total: float, *, tol: float, max_iter: int) -> GraphStep:
-    """Minimise tr(B^-1 S) - tr(B Q) over B = I - L(w), w >= 0, sum w = total.
+    """Minimize tr(B^-1 S) - tr(B Q) over B = I - L(w), w >= 0, sum w = total.
 
     The cost is convex, so what its tangent can gain within the simplex bounds what anybody can gain. The search ends
     when that is ``tol`` relative to the two traces.

@@ -37,8 +37,8 @@ class Piece(Protocol):
     def project(self, D: Array) -> Array:
         """The part of a change of A that stays on this piece."""
 
-    def curvature(self, D: Array) -> Array | float:
-        """Product of the second derivative of the norm with a change of A."""
+    def curved(self, H: Array, D: Array) -> Array:
+        """H plus the product of the second derivative of the norm with a change D of A."""
 
     def preconditioner(self, P: Array, Q: Array) -> Callable[[Array], Array]:
         """Approximate inverse, on this piece, of D -> P D Q + Q D P plus the curvature."""
@@ -121,7 +121,7 @@ def _newton_direction(point: SmoothPoint, piece: Piece, forcing: float) -> tuple
     enough = forcing**2 * float(np.vdot(piece.residual, precondition(piece.residual)))
 
     def apply(D: Array) -> Array:
-        return piece.project(point.hessian(D) + piece.curvature(D))
+        return piece.project(piece.curved(point.hessian(D), D))
 
     D = conjugate_gradients(apply, -piece.residual, precondition, lambda r, rz: rz <= enough, max_steps=MAX_CG_STEPS)
     return D, -float(np.sum(D * piece.residual))

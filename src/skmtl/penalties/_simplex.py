@@ -12,7 +12,7 @@ from skmtl._linalg import Array, conjugate_gradients
 Mask = NDArray[np.bool_]
 Index = NDArray[np.intp]
 
-# Up to this many edges the model's Hessian is factorised, above it conjugate gradients are faster.
+# Up to this many edges the model's Hessian is factorized, above it conjugate gradients are faster.
 DIRECT_EDGES = 800
 MAX_PIVOTS = 30
 MAX_CG_STEPS = 200
@@ -34,7 +34,7 @@ class Model(Protocol):
 
 
 def model_step(model: Model, w: Array, forcing: float) -> Array:
-    """The change of w that minimises the model over the simplex, as far as the pivots reach.
+    """The change of w that minimizes the model over the simplex, as far as the pivots reach.
 
     Edges outside ``free`` are zero. Each pivot solves the model on the free edges; those that would fall below zero
     leave, and when there are none, those that want to grow join. The model never increases.

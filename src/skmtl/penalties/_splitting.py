@@ -18,7 +18,7 @@ def primal_dual(
     max_iter: int,
     check_every: int = 25,
 ) -> tuple[Array, float, int]:
-    """Minimise tr(A^-1 S) + mu tr(A) + (1 - mu) sum |A_ts|; returns A, its relative gap and the iterations.
+    """Minimize tr(A^-1 S) + mu tr(A) + (1 - mu) sum |A_ts|; returns A, its relative gap and the iterations.
 
     ``certify(A)`` is the relative gap at A, infinite where A is not positive definite.
     """
@@ -34,7 +34,8 @@ def primal_dual(
     for iteration in range(1, max_iter + 1):
         A_next = soft_threshold(A - (mu * np.eye(n_tasks) + M @ D @ M) / sigma, (1.0 - mu) / sigma)
         P = D + M @ (2.0 * A_next - A) @ M / sigma
-        # The paper prints P - prox_{sigma H2}(sigma P); Moreau's identity asks for a factor 1 / sigma.
+        # The paper prints P - prox_{sigma H2}(sigma P); Moreau's identity asks for a factor 1 / sigma. The proximal
+        # map is one root of a cubic for each eigenvalue (SKMTL eqs. 9 and 10).
         p, V = eigh(symmetric_part(P))
         D = symmetric_part((V * (p - positive_cubic_root(sigma * p, sigma) / sigma)) @ V.T)
         A = symmetric_part(A_next)

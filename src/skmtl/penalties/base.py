@@ -9,7 +9,26 @@ from skmtl._linalg import Array
 
 
 class StructureStep(NamedTuple):
-    """A structure and how far from the best one its cost may be, relative to that cost."""
+    """What a structure step returns: a structure, and how good it is proved to be.
+
+    Parameters
+    ----------
+    structure : ndarray of shape (n_tasks, n_tasks)
+        The matrix A that relates the tasks.
+    gap : float
+        How far its cost may be above the minimum, relative to the cost; 0 for a closed form.
+
+    See Also
+    --------
+    skmtl.minimize_structure : Returns one.
+
+    Examples
+    --------
+    >>> from skmtl.penalties import Independent
+    >>> structure, gap = Independent().minimize([[2.0, 1.0], [1.0, 2.0]])
+    >>> gap
+    0.0
+    """
 
     structure: Array
     gap: float
@@ -66,12 +85,25 @@ class StructurePenalty(BaseEstimator):
         Whether :meth:`lower_bound` is the minimum itself, whatever the guess.
     path_parameter : str or None, default=None
         The parameter that turns the graph from sparse to dense, along which a path can be followed.
+    by_default : bool, default=True
+        Whether a comparison of all methods takes it in without being asked: not where, without arguments, it is
+        another method under another name.
     on_features : bool, default=False
         Whether :meth:`feature_structure` is there: the same problem has a matrix on the side of the features.
 
     See Also
     --------
     skmtl.minimize_structure : The structure step of any penalty.
+
+    Examples
+    --------
+    What a penalty can is written on its class:
+
+    >>> from skmtl.penalties import PENALTIES
+    >>> [name for name, penalty in PENALTIES.items() if penalty.joint]
+    ['sparse', 'groups']
+    >>> PENALTIES["sparse"].path_parameter
+    'mu'
     """
 
     name = ""
@@ -81,6 +113,7 @@ class StructurePenalty(BaseEstimator):
     joint = False
     exact_bound = False
     path_parameter: str | None = None
+    by_default = True
     on_features = False
 
     @property

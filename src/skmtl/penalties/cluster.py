@@ -34,9 +34,29 @@ class Cluster(StructurePenalty):
     mean : float, default=0.5
         Price :math:`\epsilon_M > 0` of the mean of all tasks.
 
+    See Also
+    --------
+    Groups : Groups of tasks that are known beforehand.
+    Laplacian : A graph of which tasks are alike.
+
     References
     ----------
     Jacob, Bach, Vert. Clustered multi-task learning: a convex formulation. NIPS 2008.
+
+    Examples
+    --------
+    Four tasks in two clusters, the first two and the last two, are related within their clusters alone:
+
+    >>> import numpy as np
+    >>> from skmtl import minimize_structure
+    >>> from skmtl.penalties import Cluster
+    >>> S = np.kron(np.eye(2), np.ones((2, 2))) + 0.01 * np.eye(4)
+    >>> A, _ = minimize_structure(S, Cluster(n_clusters=2, within=10.0, between=1.0, mean=1.0))
+    >>> abs(A).round(3)
+    array([[0.55, 0.45, 0.  , 0.  ],
+           [0.45, 0.55, 0.  , 0.  ],
+           [0.  , 0.  , 0.55, 0.45],
+           [0.  , 0.  , 0.45, 0.55]])
     """
 
     name = "cluster"
@@ -75,6 +95,7 @@ class Cluster(StructurePenalty):
         return 0.0 if inside else np.inf
 
     def minimize(self, S: Array, *, start: Array | None = None, tol: float = 1e-9) -> StructureStep:
+        # (SKMTL eq. 15) relaxed: on the vectors that sum to zero the eigenvalues share out a sum, between two bounds.
         n_tasks = len(S)
         N = _centred_basis(n_tasks)
         s, V = eigh(symmetric_part(N.T @ S @ N))
@@ -136,7 +157,7 @@ class Cluster(StructurePenalty):
 
 
 def _clipped(nu: Array | float, q: Array, eps: float, low: float, high: float) -> Array:
-    """The a in [low, high] that minimises eps/a + (nu - q) a."""
+    """The a in [low, high] that minimizes eps/a + (nu - q) a."""
     return np.clip(np.sqrt(eps / np.maximum(nu - q, eps / high**2)), low, high)
 
 

@@ -16,15 +16,30 @@ class Features(Trace):
     of the task side, where eps acts on the T x T structure A; the matrix D of the features is read off the solution.
     Published alternations put eps on D instead. Both give the same predictor as eps goes to 0.
 
+    See Also
+    --------
+    Trace : The same problem, seen from the tasks.
+
     References
     ----------
     Argyriou, Evgeniou, Pontil. Convex multi-task feature learning. Machine Learning 2008.
+
+    Examples
+    --------
+    Two tasks that use the first feature alone leave nothing but ``eps`` to the second:
+
+    >>> import numpy as np
+    >>> from skmtl.penalties import Features
+    >>> Features().feature_structure(np.array([[3.0, 1.0], [0.0, 0.0]]), eps=1e-4).round(3)
+    array([[0.997, 0.   ],
+           [0.   , 0.003]])
     """
 
     name = "features"
     tex = r"\operatorname{tr}(W^\top D^{-1} W), \; \operatorname{tr}(D) \le 1"
     reference = "Argyriou, Evgeniou, Pontil, 2008"
     on_features = True
+    by_default = False
 
     def feature_structure(self, W: Array, eps: float) -> Array:
         r"""The matrix of the features, :math:`D = (WW' + \epsilon I)^{1/2} / \operatorname{tr}(\cdot)`.

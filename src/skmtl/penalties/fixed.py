@@ -18,9 +18,27 @@ class Fixed(KnownStructure):
     matrix : array-like of shape (n_tasks, n_tasks), optional
         The positive semidefinite :math:`A_0`, which may be singular; the identity when left out.
 
+    See Also
+    --------
+    Independent : The identity, for any number of tasks.
+    Laplacian : A graph that is learned.
+
     References
     ----------
     Evgeniou, Micchelli, Pontil. Learning multiple tasks with kernel methods. JMLR 2005.
+
+    Examples
+    --------
+    Two tasks that are alike, and one by itself:
+
+    >>> from skmtl.penalties import Fixed
+    >>> Fixed.from_graph([[0, 1, 0], [1, 0, 0], [0, 0, 0]]).structure(3).round(3)
+    array([[0.667, 0.333, 0.   ],
+           [0.333, 0.667, 0.   ],
+           [0.   , 0.   , 1.   ]])
+    >>> Fixed.mean_coupled(strength=3.0).structure(2)
+    array([[0.625, 0.375],
+           [0.375, 0.625]])
     """
 
     name = "fixed"
@@ -40,6 +58,11 @@ class Fixed(KnownStructure):
             Symmetric adjacency matrix with entries >= 0; its diagonal is ignored.
         ridge : float, default=1.0
             How much each task is shrunk by itself, > 0.
+
+        Returns
+        -------
+        Fixed
+            With that A for its matrix.
         """
         W = np.array(weights, dtype=float)
         if W.ndim != 2 or W.shape[0] != W.shape[1] or not np.allclose(W, W.T):
@@ -53,7 +76,18 @@ class Fixed(KnownStructure):
 
     @staticmethod
     def mean_coupled(strength: float = 1.0) -> "MeanCoupled":
-        r"""All tasks lie near their mean: :math:`A^{-1} = I + \text{strength}\,(I - 11'/T)`."""
+        r"""All tasks lie near their mean: :math:`A^{-1} = I + \text{strength}\,(I - 11'/T)`.
+
+        Parameters
+        ----------
+        strength : float, default=1.0
+            The price of the tasks' variance around their mean, >= 0.
+
+        Returns
+        -------
+        MeanCoupled
+            A penalty for any number of tasks.
+        """
         return MeanCoupled(strength)
 
     def check(self, n_tasks: int) -> None:
@@ -89,6 +123,10 @@ class MeanCoupled(KnownStructure):
     ----------
     strength : float, default=1.0
         The price of the tasks' variance around their mean, >= 0.
+
+    References
+    ----------
+    Evgeniou, Micchelli, Pontil. Learning multiple tasks with kernel methods. JMLR 2005.
     """
 
     name = Fixed.name

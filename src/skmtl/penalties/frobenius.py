@@ -20,9 +20,21 @@ class Frobenius(StructurePenalty):
     weight : float, default=1.0
         The factor :math:`w > 0`.
 
+    See Also
+    --------
+    Trace : Prefers few directions to many.
+
     References
     ----------
     Dinuzzo, Ong, Gehler, Pillonetto. Learning output kernels with block coordinate descent. ICML 2011.
+
+    Examples
+    --------
+    >>> from skmtl import minimize_structure
+    >>> from skmtl.penalties import Frobenius
+    >>> minimize_structure([[8.0, 0.0], [0.0, 1.0]], Frobenius(weight=0.5)).structure.round(3)
+    array([[2., 0.],
+           [0., 1.]])
     """
 
     name = "frobenius"

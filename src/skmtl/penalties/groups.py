@@ -57,6 +57,7 @@ class Groups(RelationPenalty):
     name = "groups"
     tex = r"\operatorname{tr}(A) + (1-\mu) \sum_{g \ne h} \sqrt{\min(|g|, |h|)}\,\|A_{gh}\|_F"
     reference = "Yuan, Lin, 2006, between groups of tasks"
+    by_default = False
 
     def __init__(self, groups: ArrayLike | None = None, mu: float = 0.9, *, max_iter: int | None = None) -> None:
         self.groups = groups
@@ -151,9 +152,10 @@ class _BlockPiece:
         free = self._smooth | self._there
         return np.where(self._norm.spread(free), D, self._unit * self._norm.spread(along))
 
-    def curvature(self, D: Array) -> Array:
+    def curved(self, H: Array, D: Array) -> Array:
+        # The norm of a block grows along it at a constant rate, and bends across it the more the smaller it is.
         across = D - self._unit * self._norm.spread(self._norm.sums(self._unit * D))
-        return self._norm.spread(self._bend) * across
+        return H + self._norm.spread(self._bend) * across
 
     def preconditioner(self, P: Array, Q: Array) -> Callable[[Array], Array]:
         diagonal = hessian_diagonal(P, Q) + self._norm.spread(self._bend)

@@ -30,7 +30,24 @@ class KnownStructure(StructurePenalty):
 class Independent(KnownStructure):
     r"""Learn every task by itself.
 
-    .. math:: A = I
+    .. math:: R(A) = 0 \text{ if } A = I, \quad \infty \text{ otherwise}
+
+    The limit that every search has among its candidates: where it wins, sharing does not help.
+
+    See Also
+    --------
+    Fixed : Any other structure that is known.
+
+    References
+    ----------
+    Kernel ridge regression and its relatives, one task at a time.
+
+    Examples
+    --------
+    >>> from skmtl.penalties import Independent
+    >>> Independent().structure(2)
+    array([[1., 0.],
+           [0., 1.]])
     """
 
     name = "independent"

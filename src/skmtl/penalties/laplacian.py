@@ -36,9 +36,26 @@ class Laplacian(StructurePenalty):
     max_iter : int, default=100
         Bound on the Newton iterations of one structure step.
 
+    See Also
+    --------
+    Fixed.from_graph : A graph that is known beforehand.
+    Sparse : Relations of either sign.
+
     References
     ----------
-    Argyriou, Clemencon, Zhang. Learning the graph of relations among multiple tasks. ICML workshop 2014.
+    Argyriou, Clémençon, Zhang. Learning the graph of relations among multiple tasks. ICML workshop 2014.
+
+    Examples
+    --------
+    Tasks 0 and 1 are alike, and task 2 is like neither:
+
+    >>> from skmtl import minimize_structure
+    >>> from skmtl.penalties import Laplacian
+    >>> S = [[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    >>> minimize_structure(S, Laplacian(tau=2.4)).structure.round(3)
+    array([[0.7, 0.3, 0. ],
+           [0.3, 0.7, 0. ],
+           [0. , 0. , 1. ]])
     """
 
     name = "laplacian"

@@ -15,9 +15,21 @@ class Trace(StructurePenalty):
     The structure step is :math:`A = S^{1/2} / \operatorname{tr}(S^{1/2})`, so that without eps the predictors W
     pay the squared trace norm :math:`\lVert W \rVert_*^2`.
 
+    See Also
+    --------
+    Features : The same problem, seen from the features.
+    Sparse : With ``mu=1`` the trace is a price, and here it is a budget.
+
     References
     ----------
     Zhang, Yeung. A convex formulation for learning task relationships in multi-task learning. UAI 2010.
+
+    Examples
+    --------
+    >>> from skmtl import minimize_structure
+    >>> minimize_structure([[4.0, 0.0], [0.0, 1.0]], "trace").structure.round(3)
+    array([[0.667, 0.   ],
+           [0.   , 0.333]])
     """
 
     name = "trace"

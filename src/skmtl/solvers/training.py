@@ -158,8 +158,9 @@ class Training:
 
     def scores(self, solution: Solution) -> Array:
         """The scores of a solution at the training rows, laid out like the labels, for standardized labels."""
-        F = self.labels.arrange(self.design.scores(solution.coef)) + solution.intercept
-        return F[np.arange(len(F)), self.labels.arrange(self.labels.tasks)] if self.labels.long else F
+        labels = self.labels
+        F = self.design.scores(solution.coef) + solution.intercept
+        return labels.arrange(F[np.arange(len(F)), labels.tasks] if labels.long else F)
 
     def data_term(self, F: Array) -> float:
         """(1/n) sum w V(y, f) for scores of standardized labels, laid out like them."""

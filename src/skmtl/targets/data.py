@@ -51,6 +51,8 @@ class TaskData:
             self,
             X=self.features(rows, rows),
             labels=self.labels.take(rows),
+            # They are rows of an array now.
+            feature_names=None,
             n_features=len(rows) if self.pairwise else self.n_features,
             rows=np.arange(len(rows)),
             n_given=len(rows),
