@@ -12,7 +12,8 @@ from sklearn.metrics.pairwise import (
     pairwise_kernels,
 )
 
-from skmtl.features import KERNELS, check_kernel, default_gammas, make_feature_map
+from skmtl.features import KERNELS, check_kernel, make_feature_map
+from skmtl.model_selection.candidates import default_gammas
 
 NAMED = sorted(set(KERNELS) - {"precomputed"})
 # Parameters at which kernels that are not always positive semidefinite show it on random rows.

@@ -68,10 +68,11 @@ def progress_bars() -> Iterator[Callable[[dict[str, Any]], None]]:
     where the output is not a terminal.
     """
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     console = Console()
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    times = (TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), *times)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
         bar, last = bars.add_task("", visible=False), None
 

@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmtl._linalg import Array
 from skmtl._notebook import DrawsRelations
-from skmtl._rows import MemoryRows
 from skmtl._validation import check_count, check_positive, import_extra
 from skmtl.estimators.blocks import Predict, open_rows
 from skmtl.estimators.clean import clean, reads_blocks
@@ -285,12 +284,8 @@ def _check_returned(estimator: Any, training: Training, solution: Solution) -> N
     if training.labels.in_blocks:
         # Another pass over all rows would be needed.
         return
-    labels = training.labels
-    predict = Predict(training.feature_map, *training.model(solution), np.asarray)
-    rows = MemoryRows(training.data.X, {"tasks": labels.tasks} if labels.long else {})
-    returned = labels.arrange(rows.map(predict, width=len(predict.coef) + rows.shape[1]))
-    returned = training.scaling.apply(labels.with_labels(returned, labels.weight))
-    before, after = training.data_term(training.scores(solution)), training.data_term(returned)
+    before = training.data_term(training.scores(solution))
+    after = training.data_term(training.returned_scores(solution))
     if abs(after - before) > max(ROUNDING, estimator.tol) * abs(solution.objective):
         warnings.warn(
             f"The certificate is not of this model: on the training rows its loss is {after:.3g}, and that of the "

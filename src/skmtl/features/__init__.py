@@ -1,6 +1,6 @@
 """Feature maps: the features themselves, exact kernels, and kernels approximated on landmarks."""
 
-from skmtl.features.kernels import KERNELS, Kernel, KernelFacts, check_kernel, default_gammas
+from skmtl.features.kernels import KERNELS, Kernel, KernelFacts, check_kernel
 from skmtl.features.maps import (
     FeatureMap,
     KernelMap,
@@ -22,6 +22,5 @@ __all__ = [
     "NystroemMap",
     "PrecomputedMap",
     "check_kernel",
-    "default_gammas",
     "make_feature_map",
 ]

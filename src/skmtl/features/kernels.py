@@ -13,9 +13,6 @@ from skmtl._linalg import Array
 # A name that scikit-learn's ``pairwise_kernels`` knows, "precomputed", or a function of two rows.
 Kernel = str | Callable[..., float]
 
-# Multiples of the median heuristic that a search tries, and the rows that are enough to find the median.
-GAMMA_FACTORS = (1 / 16, 1 / 4, 1.0, 4.0)
-ROWS_FOR_MEDIAN = 500
 # Rows evaluated against one another for the diagonal of a kernel.
 DIAGONAL_BLOCK = 64
 
@@ -73,18 +70,6 @@ def check_kernel(kernel: Kernel) -> KernelFacts:
 def unknown_kernel(kernel: Any) -> ValueError:
     """The error for a kernel that is neither a name of the table nor a function."""
     return ValueError(f"kernel={kernel!r} is not known; choose one of {', '.join(KERNELS)}, or pass a callable.")
-
-
-def default_gammas(kernel: Kernel, X: Any) -> list[float | None]:
-    """Inverse widths around the median heuristic where gamma is searched, else None, the kernel's own default."""
-    distances = check_kernel(kernel).distances
-    if distances is None:
-        return [None]
-    rows = X[:: -(-X.shape[0] // ROWS_FOR_MEDIAN)]
-    between = distances(rows)[np.triu_indices(rows.shape[0], 1)]
-    # Rows that stand twice say nothing about the width.
-    between = between[between > 0.0]
-    return [factor / float(np.median(between)) for factor in GAMMA_FACTORS] if len(between) else [None]
 
 
 def kernel_diagonal(X: Any, evaluate: Callable[[Any, Any], Array]) -> Array:

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from skmtl._linalg import Array
 from skmtl._validation import check_positive
+from skmtl.features import KERNELS, Kernel
 from skmtl.penalties import Independent, StructurePenalty, check_penalty
 from skmtl.solvers.solve import Solution
 from skmtl.solvers.training import Settings
@@ -19,6 +20,10 @@ ALPHAS = np.logspace(-1, -7, 10)
 # As eps grows, the sparse structure tends to a multiple of the identity: the second is halfway to independent tasks.
 EPS_FACTORS = (1.0, 100.0)
 COMMONS, LONG_COMMONS = (0.0,), (0.0, 10.0)
+
+# Multiples of the median heuristic, and the rows that are enough to find the median.
+GAMMA_FACTORS = (1 / 16, 1 / 4, 1.0, 4.0)
+ROWS_FOR_MEDIAN = 500
 
 RULES = ("best", "1se")
 
@@ -131,23 +136,53 @@ def check_grid(name: str, values: Any, default: Iterable[float] = (), *, zero: b
     return list(dict.fromkeys(check_positive(f"an entry of {name}", value, zero=zero) for value in listed))
 
 
+def default_gammas(kernel: Kernel, X: Any) -> list[float | None]:
+    """Inverse widths around the median heuristic where gamma is searched, else None, the kernel's own default."""
+    # A kernel that is not in the table is refused where the map is made.
+    facts = KERNELS.get(kernel) if isinstance(kernel, str) else None
+    if facts is None or facts.distances is None:
+        return [None]
+    rows = X[:: -(-X.shape[0] // ROWS_FOR_MEDIAN)]
+    between = facts.distances(rows)[np.triu_indices(rows.shape[0], 1)]
+    # Rows that stand twice say nothing about the width.
+    between = between[between > 0.0]
+    return [factor / float(np.median(between)) for factor in GAMMA_FACTORS] if len(between) else [None]
+
+
 def _as_list(penalty: Any) -> list[Any]:
     return list(penalty) if isinstance(penalty, list | tuple) else [penalty]
 
 
 @dataclass(frozen=True)
 class CandidateScores:
-    """Scores of the candidates, of shape (n_candidates, n_folds); the same of edges; and mean scores."""
+    """Scores of the candidates, of shape (n_candidates, n_folds); the same of edges; and mean scores.
+
+    Not ``finished`` where somebody interrupted the work, so that folds are fewer than were asked for.
+    """
 
     scores: Array
     edges: Array
     means: Array
+    finished: bool = True
 
     @staticmethod
     def join(parts: Sequence["CandidateScores"]) -> "CandidateScores":
         """Those of several searches on the same folds, one after the other."""
-        names = ("scores", "edges", "means")
-        return CandidateScores(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+        # After an interruption, candidates are compared on the folds that all of them have.
+        n_folds = min(part.scores.shape[1] for part in parts)
+        scores = np.concatenate([part.scores[:, :n_folds] for part in parts])
+        edges = np.concatenate([part.edges[:, :n_folds] for part in parts])
+        finished = all(part.finished for part in parts)
+        means = np.concatenate([part.means for part in parts]) if finished else row_means(scores)
+        return CandidateScores(scores, edges, means, finished)
+
+
+def row_means(scores: Array) -> Array:
+    """Means over the folds where a score is defined; NaN where there is none."""
+    known = ~np.isnan(scores)
+    count = known.sum(axis=1)
+    total = np.where(known, scores, 0.0).sum(axis=1)
+    return np.divide(total, count, out=np.full(len(scores), np.nan), where=count > 0)
 
 
 def count_edges(structure: Array) -> int:

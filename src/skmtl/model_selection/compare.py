@@ -18,7 +18,7 @@ from skmtl.estimators.clean import clean
 from skmtl.losses.base import Loss, check_loss
 from skmtl.model_selection.base import MultiTaskSearch
 from skmtl.model_selection.cv import MultiTaskRegressorCV
-from skmtl.model_selection.folds import Split, make_splits, test_labels
+from skmtl.model_selection.folds import Callback, Progress, Split, keep_finished, make_splits, test_labels
 from skmtl.model_selection.scores import Score, check_score, own_score, score_name
 from skmtl.model_selection.search import select
 from skmtl.penalties import PENALTIES, Independent, check_penalty
@@ -39,6 +39,7 @@ def compare_methods(
     sample_weight: ArrayLike | None = None,
     tasks: Any = None,
     n_jobs: int | None = None,
+    callback: Callback | None = None,
 ) -> pd.DataFrame:
     """Compare methods with independent tasks, task by task, hyper-parameters chosen within every training fold.
 
@@ -66,6 +67,8 @@ def compare_methods(
         Long format: the task of each row.
     n_jobs : int, optional
         Folds and methods in parallel, through joblib.
+    callback : callable, optional
+        Called with ``{"done": k, "total": n, "remaining": seconds}`` after every fit of a method to a fold.
 
     Returns
     -------
@@ -107,9 +110,16 @@ def compare_methods(
     splits = make_splits(cv, data)
     named = {Independent.name: Independent(), **_check_methods(methods)}
     fold = partial(_score_fold, search, data, loss, score)
-    jobs = [(penalty, split) for penalty in named.values() for split in splits]
-    values = Parallel(n_jobs=n_jobs)(delayed(fold)(*job) for job in jobs)
-    scores = np.array(values).reshape(len(named), len(splits), -1)
+    # Fold by fold, so that an interruption leaves folds on which all methods can be compared.
+    jobs = (delayed(fold)(penalty, split) for split in splits for penalty in named.values())
+    values = keep_finished(
+        Parallel(n_jobs=n_jobs, return_as="generator")(jobs),
+        Progress(callback, len(splits) * len(named)),
+        "fits",
+        at_least=len(named),
+    )
+    n_folds = len(values) // len(named)
+    scores = np.array(values[: n_folds * len(named)]).reshape(n_folds, len(named), -1).swapaxes(0, 1)
     ratio = float(np.mean([len(test) / len(train) for train, test in splits]))
     tables = [
         _compare(name, one, scores[0], data.task_names.tolist(), ratio, level)
@@ -156,7 +166,7 @@ def _name(method: Any) -> str:
 def _score_fold(search: Any, data: TaskData, loss: Loss, score: Score, penalty: Any, split: Split) -> Array:
     """Scores of every task, and their mean, of one method on one fold; more is better."""
     train, test = split
-    chosen = clone(search).set_params(penalty=penalty)
+    chosen = clone(search).set_params(penalty=penalty, callback=None)
     if isinstance(penalty, Independent):
         # Nothing in common, whatever the methods may have.
         chosen.set_params(commons=[0.0])

@@ -80,7 +80,8 @@ class MultiTaskRegressorCV(MultiTaskSearch):
     max_iter : int, default=200
         Bound on the iterations of the outer loop.
     callback : callable, optional
-        Called during the final fit, as in :class:`MultiTaskRegressor`.
+        Called with ``{"done": k, "total": n, "remaining": seconds}`` after every fold of the search, and during the
+        final fit as in :class:`MultiTaskRegressor`.
     random_state : int, RandomState instance or None, default=None
         For drawing landmarks.
 
@@ -226,7 +227,8 @@ class MultiTaskClassifierCV(MultiTaskSearch):
     max_iter : int, default=200
         Bound on the iterations of the outer loop.
     callback : callable, optional
-        Called during the final fit, as in :class:`MultiTaskRegressor`.
+        Called with ``{"done": k, "total": n, "remaining": seconds}`` after every fold of the search, and during the
+        final fit as in :class:`MultiTaskRegressor`.
     random_state : int, RandomState instance or None, default=None
         For drawing landmarks.
 

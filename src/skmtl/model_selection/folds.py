@@ -1,9 +1,11 @@
-"""Folds that suit the labels, and training sets cut out of one table."""
+"""Folds that suit the labels, training sets cut out of one table, and going through them with progress."""
 
-from collections.abc import Iterator
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,8 @@ from skmtl.targets import Labels, TaskData
 
 Index = NDArray[np.intp]
 Split = tuple[Index, Index]
+Callback = Callable[[dict[str, Any]], None]
+S = TypeVar("S")
 
 
 def make_splits(cv: Any, data: TaskData) -> list[Split]:
@@ -168,3 +172,46 @@ class TrainingSource:
         if self._kernel is not None:
             return float(np.mean(np.diag(self._kernel))) or 1.0
         return make_map(self.model).size(self.data.X, center=self.model.fit_intercept) or 1.0
+
+
+class Progress:
+    """Counts finished parts of some work and tells a callback, with an estimate of the seconds that are left.
+
+    Parameters
+    ----------
+    callback : callable or None
+        Called with ``{"done": k, "total": n, "remaining": seconds}`` after every part.
+    total : int, optional
+        The number of parts, where it is known already.
+    """
+
+    def __init__(self, callback: Callback | None, total: int | None = None) -> None:
+        self._callback, self._done, self._start = callback, 0, time.monotonic()
+        self.total = total
+
+    def __call__(self) -> None:
+        """One more part is finished."""
+        self._done += 1
+        if self._callback is None:
+            return
+        # Parts are taken for equal; after the first this is a guess, and it gets better.
+        each = (time.monotonic() - self._start) / self._done
+        remaining = None if self.total is None else each * (self.total - self._done)
+        self._callback({"done": self._done, "total": self.total, "remaining": remaining})
+
+
+def keep_finished(results: Iterable[S], progress: Callable[[], None], parts: str, *, at_least: int = 1) -> list[S]:
+    """All results or, where the user interrupts the work, those that are finished, with a warning.
+
+    With fewer than ``at_least`` of them there is nothing to keep, and the interruption goes on.
+    """
+    finished: list[S] = []
+    try:
+        for result in results:
+            finished.append(result)
+            progress()
+    except KeyboardInterrupt:
+        if len(finished) < at_least:
+            raise
+        warnings.warn(f"interrupted: the result rests on the {len(finished)} {parts} that were finished.", stacklevel=3)
+    return finished

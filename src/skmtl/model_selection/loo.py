@@ -19,11 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skmtl._linalg import Array, eigh
+from skmtl.losses import Loss
 from skmtl.model_selection.candidates import Answer, CandidateScores, count_edges
+from skmtl.model_selection.scores import SCORES
 from skmtl.objective import predictor_structure
 from skmtl.solvers.design import Design
 from skmtl.solvers.training import Training
-from skmtl.targets import Labels
+from skmtl.targets import Labels, TaskData
 
 # Leaving one out gives one score; its error is judged from this many groups of rows.
 LOO_GROUPS = 10
@@ -72,6 +74,18 @@ class LeaveOneOut:
         error = np.divide(C, H * root, out=np.zeros_like(C), where=root > 0.0)
         parts = np.split(error, len(structures), axis=1)
         return [self._targets - part @ vectors.T for part, (_, vectors) in zip(parts, bases, strict=True)]
+
+
+def check_loo(data: TaskData, loss: Loss, score: str) -> None:
+    """Refuse what the closed form cannot do."""
+    labels = data.labels
+    if not loss.quadratic:
+        raise ValueError(f'cv="loo" needs loss="square", not {loss.name!r}; use cv=5.')
+    if not labels.complete():
+        gaps = int(np.count_nonzero(labels.weight == 0.0)) if not labels.long else "most"
+        raise ValueError(f'cv="loo" needs every label of every row, with one weight; {gaps} are missing. Use cv=5.')
+    if score not in SCORES:
+        raise ValueError(f'scoring={score!r} is not possible with cv="loo"; choose one of {", ".join(SCORES)}.')
 
 
 def search_loo(

@@ -1,8 +1,7 @@
 """Kernel and parameters chosen for prepared rows, and the choice judged beside independent tasks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -206,22 +205,8 @@ def compare_with_independent(
         "commons": [estimator.common],
     }
     search = at_kernel(choice.search, estimator.kernel, X, gamma=estimator.gamma, **held)
-    search.set_params(callback=after_each_fit(callback, 2 * cv))
     Y, tasks = take_rows(Y, rows), take_rows(tasks, rows)
-    return compare_methods(X, Y, {penalty.name: penalty}, estimator=search, cv=cv, tasks=tasks)
-
-
-def after_each_fit(callback: Callback | None, total: int) -> Callable[[dict[str, Any]], None] | None:
-    """A callback for estimators that counts their fits: each has one first certificate."""
-    if callback is None:
-        return None
-    done = count(1)
-
-    def count_fit(state: dict[str, Any]) -> None:
-        if state["certificate"] == 1:
-            callback({"done": next(done), "total": total})
-
-    return count_fit
+    return compare_methods(X, Y, {penalty.name: penalty}, estimator=search, cv=cv, tasks=tasks, callback=callback)
 
 
 def _best_alphas(search: Any) -> list[float]:

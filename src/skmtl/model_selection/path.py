@@ -15,8 +15,8 @@ from skmtl.estimators.clean import clean
 from skmtl.losses.base import check_loss
 from skmtl.model_selection.base import MultiTaskSearch
 from skmtl.model_selection.candidates import Candidate, check_grid, standard_error
-from skmtl.model_selection.folds import TrainingSource
-from skmtl.model_selection.search import make_run
+from skmtl.model_selection.folds import Callback, Progress, TrainingSource, make_splits
+from skmtl.model_selection.search import is_loo, make_run
 
 DEFAULT_MUS = np.linspace(0.3, 1.0, 15)
 
@@ -96,6 +96,7 @@ def structure_path(
     sample_weight: ArrayLike | None = None,
     tasks: Any = None,
     n_jobs: int | None = None,
+    callback: Callback | None = None,
 ) -> StructurePath:
     """The learned graph for every mu, each solution started from the one before, and its cross-validated score.
 
@@ -119,6 +120,8 @@ def structure_path(
         Long format: the task of each row.
     n_jobs : int, optional
         Folds in parallel, through joblib.
+    callback : callable, optional
+        Called with ``{"done": k, "total": n, "remaining": seconds}`` after every fold.
 
     Returns
     -------
@@ -147,7 +150,9 @@ def structure_path(
     solutions = source.whole().follow([one.settings for one in candidates], make_effort(estimator))
     scores = errors = np.full(len(candidates), np.nan)
     if cv is not None:
-        run = make_run(estimator, data, loss, cv=cv, scoring=scoring, n_jobs=n_jobs)
+        splits = None if is_loo(cv) else make_splits(cv, data)
+        progress = Progress(callback, None if splits is None else len(splits))
+        run = make_run(estimator, data, loss, splits, scoring=scoring, n_jobs=n_jobs, progress=progress)
         outcome = run(source, candidates)
         scores, errors = outcome.means, standard_error(outcome.scores)
     return StructurePath(

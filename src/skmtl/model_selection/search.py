@@ -14,7 +14,7 @@ from sklearn.metrics import get_scorer
 
 from skmtl._linalg import SMALL_DECOMPOSITION, Array, has_threads, single_threaded
 from skmtl.estimators.base import assign, make_effort, make_settings, publish
-from skmtl.features import KERNELS, check_kernel, default_gammas
+from skmtl.features import KERNELS, check_kernel
 from skmtl.losses import Loss
 from skmtl.model_selection.candidates import (
     ALPHAS,
@@ -29,11 +29,13 @@ from skmtl.model_selection.candidates import (
     check_rule,
     choose,
     count_edges,
+    default_gammas,
     make_candidates,
     make_penalties,
+    row_means,
 )
-from skmtl.model_selection.folds import Fold, Split, TrainingSource, make_splits
-from skmtl.model_selection.loo import search_loo
+from skmtl.model_selection.folds import Fold, Progress, Split, TrainingSource, keep_finished, make_splits
+from skmtl.model_selection.loo import check_loo, search_loo
 from skmtl.model_selection.scores import SCORES, own_score, score_name
 from skmtl.solvers.training import Effort, Training
 from skmtl.targets import Labels, TaskData
@@ -64,9 +66,12 @@ def select(search: Any, model: Any, data: TaskData, loss: Loss) -> Selection:
     not searched over.
     """
     rule = check_rule(search.rule)
-    run = make_run(model, data, loss, cv=search.cv, scoring=search.scoring, n_jobs=search.n_jobs)
+    progress = Progress(search.callback)
+    splits = None if is_loo(search.cv) else make_splits(search.cv, data)
+    run = make_run(model, data, loss, splits, scoring=search.scoring, n_jobs=search.n_jobs, progress=progress)
     open_source = partial(TrainingSource, model, data, loss)
-    candidates, outcome, source = _score_grid(search, data, open_source, run)
+    n_parts = 1 if splits is None else len(splits)
+    candidates, outcome, source = _score_grid(search, data, open_source, run, progress, n_parts)
     index = choose(outcome, rule)
     best = candidates[index]
     source = source if best.gamma == source.gamma else open_source(best.gamma)
@@ -74,7 +79,12 @@ def select(search: Any, model: Any, data: TaskData, loss: Loss) -> Selection:
 
 
 def _score_grid(
-    search: Any, data: TaskData, open_source: Callable[[float | None], TrainingSource], run: Run
+    search: Any,
+    data: TaskData,
+    open_source: Callable[[float | None], TrainingSource],
+    run: Run,
+    progress: Progress,
+    n_parts: int,
 ) -> tuple[list[Candidate], CandidateScores, TrainingSource]:
     """The candidates, what became of them, and the source that was used last.
 
@@ -89,15 +99,20 @@ def _score_grid(
     alphas = check_grid("alphas", search.alphas, source.size() * ALPHAS, zero=False)
     grid = partial(make_candidates, alphas=alphas, eps_factors=eps_factors, commons=commons)
     if len(gammas) == 1:
+        progress.total = n_parts
         candidates = grid(variants, gamma=gammas[0])
         return candidates, run(source, candidates), source
+    progress.total = n_parts * (len(gammas) + bool(variants[1:]))
     tried: list[Candidate] = []
-    outcomes = []
+    outcomes: list[CandidateScores] = []
     for gamma in gammas:
         candidates = grid(variants[:1], gamma=gamma)
-        tried += candidates
         source = source if gamma == source.gamma else open_source(gamma)
+        tried += candidates
         outcomes.append(run(source, candidates))
+        if not outcomes[-1].finished:
+            # Interrupted: what is there has to do.
+            return tried, CandidateScores.join(outcomes), source
     gamma = tried[choose(CandidateScores.join(outcomes), "best")].gamma
     source = source if gamma == source.gamma else open_source(gamma)
     candidates = grid(variants[1:], gamma=gamma)
@@ -127,27 +142,29 @@ def _fit_best(source: TrainingSource, best: Candidate) -> Any:
     return publish(model, training, settings, solution)
 
 
-def make_run(model: Any, data: TaskData, loss: Loss, *, cv: Any, scoring: Any, n_jobs: int | None) -> Run:
-    """A function that scores candidates, by folds or by leaving one row out."""
+def is_loo(cv: Any) -> bool:
+    """Whether one row is left out at a time, in closed form."""
+    return isinstance(cv, str) and cv == "loo"
+
+
+def make_run(
+    model: Any,
+    data: TaskData,
+    loss: Loss,
+    splits: Sequence[Split] | None,
+    *,
+    scoring: Any,
+    n_jobs: int | None,
+    progress: Callable[[], None],
+) -> Run:
+    """A function that scores candidates by folds, or without ``splits`` by leaving one row out."""
     name = score_name(scoring, data)
-    if isinstance(cv, str) and cv == "loo":
-        _check_loo(data, loss, name)
+    if splits is None:
+        check_loo(data, loss, name)
         own = own_score(SCORES[name], data)
-        return partial(_leave_one_out, own)
-    splits = make_splits(cv, data)
+        return partial(_leave_one_out, own, progress)
     evaluate = _own_evaluate(name, data) if name in SCORES else _scorer_evaluate(scoring, model, data)
-    return lambda source, candidates: search_folds(source, candidates, splits, evaluate, n_jobs=n_jobs)
-
-
-def _check_loo(data: TaskData, loss: Loss, score: str) -> None:
-    labels = data.labels
-    if not loss.quadratic:
-        raise ValueError(f'cv="loo" needs loss="square", not {loss.name!r}; use cv=5.')
-    if not labels.complete():
-        gaps = int(np.count_nonzero(labels.weight == 0.0)) if not labels.long else "most"
-        raise ValueError(f'cv="loo" needs every label of every row, with one weight; {gaps} are missing. Use cv=5.')
-    if score not in SCORES:
-        raise ValueError(f'scoring={score!r} is not possible with cv="loo"; choose one of {", ".join(SCORES)}.')
+    return partial(search_folds, splits=splits, evaluate=evaluate, n_jobs=n_jobs, progress=progress)
 
 
 def _own_evaluate(name: str, data: TaskData) -> Evaluate:
@@ -186,32 +203,40 @@ def search_folds(
     evaluate: Evaluate,
     *,
     n_jobs: int | None,
+    progress: Callable[[], None],
 ) -> CandidateScores:
     """Score every candidate on every fold, the structure learned anew in each."""
+    keep = partial(keep_finished, progress=progress, parts="folds")
     n_rows = source.data.labels.n_rows
     score = partial(_score_fold, candidates, evaluate, search_effort(source.model))
     if effective_n_jobs(n_jobs) > 1:
-        results = Parallel(n_jobs=n_jobs)(delayed(_open_and_score)(source.fold, score, split) for split in splits)
+        jobs = (delayed(_open_and_score)(source.fold, score, split) for split in splits)
+        results = keep(Parallel(n_jobs=n_jobs, return_as="generator")(jobs))
     elif n_rows <= SMALL_DECOMPOSITION and has_threads():
-        jobs: list[Callable[[], Any]] = [partial(source.fold, split) for split in splits]
+        ahead: list[Callable[[], Any]] = [partial(source.fold, split) for split in splits]
         if not all(candidate.penalty.known for candidate in candidates):
             # Structures are learned at the last gamma only, at which all rows come next.
-            jobs.append(source.whole)
-        with single_threaded(n_rows, SMALL_DECOMPOSITION), closing(_one_ahead(jobs)) as opened:
-            results = [score(fold) for fold in islice(opened, len(splits))]
+            ahead.append(source.whole)
+        with single_threaded(n_rows, SMALL_DECOMPOSITION), closing(_one_ahead(ahead)) as opened:
+            results = keep(score(fold) for fold in islice(opened, len(splits)))
     else:
-        results = [score(source.fold(split)) for split in splits]
+        results = keep(score(source.fold(split)) for split in splits)
     scores, edges = (np.array(part).T for part in zip(*results, strict=True))
-    return CandidateScores(scores, edges, _row_means(scores))
+    return CandidateScores(scores, edges, row_means(scores), finished=len(results) == len(splits))
 
 
 def _leave_one_out(
-    score: Callable[[Labels, Array], float], source: TrainingSource, candidates: Sequence[Candidate]
+    score: Callable[[Labels, Array], float],
+    progress: Callable[[], None],
+    source: TrainingSource,
+    candidates: Sequence[Candidate],
 ) -> CandidateScores:
     """Score every candidate on rows left out in turn, with the structure learned on all rows."""
     with single_threaded(source.data.labels.n_rows, SMALL_DECOMPOSITION):
         training = source.whole()
-        return search_loo(training, _by_alpha(training, candidates, search_effort(source.model)), score)
+        outcome = search_loo(training, _by_alpha(training, candidates, search_effort(source.model)), score)
+    progress()
+    return outcome
 
 
 def search_effort(model: Any) -> Effort:
@@ -282,11 +307,3 @@ def _learn_all(training: Training, candidates: Sequence[Candidate], effort: Effo
         solution = training.solve(candidate.settings, chosen, start=start, certify=False)
         last[here] = last[along_alpha] = solution.structure
         yield candidate, solution
-
-
-def _row_means(scores: Array) -> Array:
-    """Means over the folds where a score is defined; NaN where there is none."""
-    known = ~np.isnan(scores)
-    count = known.sum(axis=1)
-    total = np.where(known, scores, 0.0).sum(axis=1)
-    return np.divide(total, count, out=np.full(len(scores), np.nan), where=count > 0)

@@ -1,7 +1,7 @@
 """How often each edge of the task graph is found again on other rows."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -15,7 +15,7 @@ from skmtl._validation import check_count, check_positive
 from skmtl.estimators.base import make_effort, make_settings
 from skmtl.estimators.clean import clean
 from skmtl.losses.base import check_loss
-from skmtl.model_selection.folds import TrainingSource
+from skmtl.model_selection.folds import Callback, Progress, TrainingSource, keep_finished
 from skmtl.model_selection.path import along_path, settle
 from skmtl.solvers.training import Settings
 from skmtl.targets import Labels
@@ -34,7 +34,7 @@ def edge_stability(
     *,
     max_false: float | None = None,
     n_jobs: int | None = None,
-    callback: Callable[[dict[str, int]], None] | None = None,
+    callback: Callback | None = None,
     sample_weight: ArrayLike | None = None,
     tasks: Any = None,
     random_state: int | np.random.Generator | None = 0,
@@ -62,7 +62,7 @@ def edge_stability(
     n_jobs : int, optional
         Halves learned in parallel, through joblib.
     callback : callable, optional
-        Called after every half with ``{"done": k, "total": n_resamples}``, for a progress bar.
+        Called with ``{"done": k, "total": n_resamples, "remaining": seconds}`` after every half.
     sample_weight : array-like of shape (n_samples,) or (n_samples, n_tasks), optional
         Weights, as for ``fit``.
     tasks : array-like of shape (n_samples,), optional
@@ -114,11 +114,9 @@ def edge_stability(
     # All others start from what the first one found.
     first = _learn_half(source, path, next(halves))
     jobs = (delayed(_learn_half)(source, path, half, first[0]) for half in halves)
-    found: list[list[Array]] = []
-    for structures in chain([first], Parallel(n_jobs=n_jobs, return_as="generator")(jobs)):
-        found.append(structures)
-        if callback is not None:
-            callback({"done": len(found), "total": total})
+    found = keep_finished(
+        chain([first], Parallel(n_jobs=n_jobs, return_as="generator")(jobs)), Progress(callback, total), "halves"
+    )
     chosen = _allow_false(np.array(found), max_false)
     structures = np.array(found)[:, chosen]
     if n_tasks > 2 and np.all(structures != 0.0):

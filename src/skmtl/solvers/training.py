@@ -18,6 +18,8 @@ from skmtl.solvers.supervised import auto_eps, make_supervised
 from skmtl.targets import TaskData, balance, standardize
 
 Callback = Callable[[dict[str, float]], None]
+# Numbers that rows may become at a time where nothing but their predictions is kept: 64 MB.
+BLOCK_ENTRIES = 2**23
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,16 @@ class Training:
         labels = self.labels
         F = self.design.scores(solution.coef) + solution.intercept
         return labels.arrange(F[np.arange(len(F)), labels.tasks] if labels.long else F)
+
+    def returned_scores(self, solution: Solution) -> Array:
+        """The same of the model that predicts: through the feature map, and back from the units of y."""
+        labels, X = self.labels, self.data.X
+        coef, intercept = self.model(solution)
+        step = max(BLOCK_ENTRIES // len(coef), 1)
+        blocks = [self.feature_map.transform(X[i : i + step]) @ coef for i in range(0, X.shape[0], step)]
+        F = np.concatenate(blocks) + intercept
+        F = labels.arrange(F[np.arange(len(F)), labels.tasks] if labels.long else F)
+        return self.scaling.apply(labels.with_labels(F, labels.weight))
 
     def data_term(self, F: Array) -> float:
         """(1/n) sum w V(y, f) for scores of standardized labels, laid out like them."""

@@ -22,7 +22,6 @@ from skmtl.model_selection import (
     structure_path,
 )
 from skmtl.model_selection.kernel_choice import KERNELS, N_FOLDS, Callback, at_kernel, draw_rows, take_rows
-from skmtl.model_selection.parameter_choice import after_each_fit
 from skmtl.penalties import Independent, Sparse
 from skmtl.tables.pipeline import TASKS, make_model, make_preparation
 from skmtl.tables.problem import TableProblem
@@ -180,11 +179,10 @@ def compare_table(
     choosing = _name_step(callback, "choosing the kernel")
     found = choose_kernel(Z, problem.Y, search=search, kernels=kernels, tasks=problem.tasks, callback=choosing)
     rows = draw_rows(Z, problem.Y, found.kernel, tasks=problem.tasks)
-    n_fits = (1 + len(set(methods) - {Independent.name})) * N_FOLDS
-    counting = after_each_fit(_name_step(callback, "comparing"), n_fits)
-    held = at_kernel(search, found.kernel, Z[rows], gamma=found.gamma, mus=None, cv=INNER_FOLDS, callback=counting)
+    comparing = _name_step(callback, "comparing")
+    held = at_kernel(search, found.kernel, Z[rows], gamma=found.gamma, mus=None, cv=INNER_FOLDS)
     Y, tasks = take_rows(problem.Y, rows), take_rows(problem.tasks, rows)
-    comparison = compare_methods(Z[rows], Y, list(methods), estimator=held, cv=N_FOLDS, tasks=tasks)
+    comparison = compare_methods(Z[rows], Y, list(methods), estimator=held, cv=N_FOLDS, tasks=tasks, callback=comparing)
     sampled = f"Methods are compared on {len(rows)} of {len(Z)} rows, drawn at random." if len(rows) < len(Z) else ""
     return comparison, tuple(reason for reason in (found.reason, sampled) if reason)
 
