@@ -79,7 +79,7 @@ def test_stable_edges_are_the_true_ones(rng):
     assert weight["a"] < 0 < weight["c"]
     assert (table["weight_low"] <= table["weight"]).all()
     assert (table["weight"] <= table["weight_high"]).all()
-    assert calls[-1] == {"done": 20, "total": 20}
+    assert calls[-1] == {"done": 20, "total": 20, "remaining": 0.0}
     assert table["frequency"].is_monotonic_decreasing
     assert all(equal["steadiness"].is_monotonic_decreasing for _, equal in table.groupby("frequency"))
 

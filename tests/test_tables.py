@@ -142,7 +142,7 @@ def test_comparing_needs_several_tasks(table, monkeypatch):
     comparison, reasons = compare_table(problem, ["sparse", "trace"], kernels=["linear"], callback=states.append)
     assert comparison["method"].unique().tolist() == ["sparse", "trace"]
     assert reasons == ()
-    assert states[-1] == {"step": "comparing", "done": 15, "total": 15}
+    assert states[-1] == {"step": "comparing", "done": 15, "total": 15, "remaining": 0.0}
     with pytest.raises(ValueError, match="there is one task only"):
         compare_table(make_problem(table, ColumnRoles(["first"])))
 
