@@ -69,6 +69,7 @@ class MultiTaskEstimator(DrawsRelations, BaseEstimator):
         self : estimator
             Fitted. An error, or an interruption, leaves the estimator as it was.
         """
+        # The road: what the user passed is cleaned, decomposed once, solved with proof, and published at the very end.
         loss = check_loss(self.loss, purpose=self.purpose)
         data = clean(self, X, y, sample_weight, tasks, blocks=reads_blocks(self, X, loss))
         settings, effort = make_settings(self, data.labels.n_tasks), make_effort(self)
@@ -111,6 +112,7 @@ class MultiTaskEstimator(DrawsRelations, BaseEstimator):
     def correlation_(self) -> Array:
         """Cosines of the tasks' predictors in the kernel's space, eps on the diagonal: (n_tasks, n_tasks)."""
         check_is_fitted(self)
+        # What the structure sees, S = W'W + eps I, scaled to a unit diagonal.
         S = self.solution_.energy + self.eps_ * np.eye(len(self.structure_))
         norms = np.sqrt(np.diag(S))
         return np.asarray(S / np.outer(norms, norms))
@@ -232,6 +234,7 @@ def publish(estimator: Any, training: Training, settings: Settings, solution: So
 
 def assign(estimator: Any, training: Training, settings: Settings, solution: Solution) -> Any:
     """Set the fitted attributes of an estimator, all at once: the only place that does."""
+    # Everything that can fail comes first, so that an error leaves the estimator as it was.
     data = training.data
     coef, intercept = training.model(solution)
     fitted = {
@@ -252,8 +255,11 @@ def assign(estimator: Any, training: Training, settings: Settings, solution: Sol
     if training.feature_map.on_landmarks:
         fitted["landmarks_"] = training.feature_map.landmarks_
     if settings.penalty.on_features:
+        # Its matrix D is read off coefficients in an orthonormal basis, for labels in the solver's units: kept apart
+        # from those that predict.
         dual = training.feature_map.dual
         fitted["feature_coef_"] = solution.coef if dual else training.design.lift(solution.coef)
+    # In the order of memory that predictions multiply with; coef_ is a view of it, transposed as scikit-learn has it.
     coef = np.ascontiguousarray(_spread_over_columns(coef, data))
     fitted["dual_coef_" if training.feature_map.dual else "coef_"] = coef if training.feature_map.dual else coef.T
     fitted["solution_"] = replace(solution, coef=coef, intercept=intercept)
@@ -284,6 +290,7 @@ def _check_returned(estimator: Any, training: Training, solution: Solution) -> N
     if training.labels.in_blocks:
         # Another pass over all rows would be needed.
         return
+    # The penalty needs no second look: it is that of the solver's coefficients, of which the model's are a linear map.
     before = training.data_term(training.scores(solution))
     after = training.data_term(training.returned_scores(solution))
     if abs(after - before) > max(ROUNDING, estimator.tol) * abs(solution.objective):

@@ -42,6 +42,7 @@ from skmtl.targets.coding import MANY_CLASSES, find_classes, make_coding, merge_
 
 def is_large(X: Any, n_functions: int) -> bool:
     """Whether an array has, or becomes, more numbers than should be handled at once."""
+    # With more basis functions than rows there is nothing to gain: their products are larger than they are.
     shape: tuple[int, ...] = getattr(X, "shape", ())
     return len(shape) == 2 and shape[0] * max(shape[1], n_functions) > LARGE and shape[0] >= n_functions
 
@@ -86,6 +87,7 @@ def _read_numbers(table: OpenTable, *, long: bool) -> tuple[Coding, NDArray[Any]
 def _read_classes(table: OpenTable, *, long: bool) -> tuple[Coding, NDArray[Any], Any]:
     if not (table.flat or long):
         return ClassCoding.of_indicators(), table.names, signs
+    # One pass over y alone: the classes of the first block need not be all.
     coding = make_coding(table.rows.columns_only().reduce(find_classes, merge_classes, width=8))
     if long and coding.one_vs_all:
         raise ValueError(MANY_CLASSES.format(len(coding.classes)))
@@ -104,6 +106,7 @@ def open_rows(estimator: Any, X: Any, tasks: Any, n_functions: int) -> Rows:
     if is_dask(X):
         _check_features(estimator, X, reset=False)
         columns = {} if tasks is None else {"tasks": _codes(tasks, known)}
+        # Only columns that must line up need the lengths of the blocks, which cost a pass.
         return DaskRows.from_collections(X, columns, names, lengths=tasks is not None)
     if is_large(X, n_functions):
         _check_features(estimator, X, reset=False)
@@ -211,5 +214,6 @@ class Predict:
         Z = self.feature_map.transform(X)
         if tasks is None:
             return self.read(Z @ self.coef + self.intercept)
+        # Each row times the coefficients of its own task only, task by task.
         by_task = TaskOrder(tasks, len(self.intercept))
         return self.read(by_task.in_rows(by_task.scores(Z[by_task.order], self.coef)) + self.intercept[tasks])

@@ -48,6 +48,7 @@ def clean(
         data, unlabelled = clean_blocks(witness, X, y, sample_weight, tasks)
     else:
         data, unlabelled = _clean_memory(witness, X, y, sample_weight, tasks)
+    # Such a task would be fitted to nothing, and its predictions would look like any others.
     for t in np.flatnonzero(data.labels.stats().total == 0.0):
         name = data.task_names.tolist()[t]
         raise ValueError(f"task {name!r} has no label at all (all are NaN or of weight zero); leave it out.")
@@ -84,6 +85,7 @@ def _clean_memory(witness: Any, X: Any, y: Any, sample_weight: Any, tasks: Any) 
     read = _read_classes if is_classifier(witness) else _read_numbers
     targets = read(X, y, sample_weight, tasks)
     rows, labels = _make_labels(targets, X, sample_weight, keep_all=has_landmarks(witness))
+    # Rows without a label teach nothing; of a kernel matrix their columns go too, and come back with coefficients zero.
     pairwise = witness.kernel == "precomputed"
     n_given = len(targets.values)
     if len(rows) < n_given:
@@ -119,6 +121,7 @@ def _read_classes(X: Array, y: Any, sample_weight: Any, tasks: Any) -> _Targets:
     if tasks is None and is_indicator(y):
         Y, _ = check_targets(y, X.shape[0])
         return _Targets(ClassCoding.of_indicators(), check_task_names(y, Y.shape[1]), 2.0 * Y - 1.0, None)
+    # A class that occurs with weight zero only is no class to learn.
     weight = check_weight(sample_weight, X)
     if y is not None:
         check_rows(np.asarray(y), X.shape[0])
