@@ -292,7 +292,10 @@ def _check_returned(estimator: Any, training: Training, solution: Solution) -> N
         return
     # The penalty needs no second look: it is that of the solver's coefficients, of which the model's are a linear map.
     before = training.data_term(training.scores(solution))
-    after = training.data_term(training.returned_scores(solution))
+    coef = coefficients(estimator)
+    if training.data.pairwise and training.data.rows is not None:
+        coef = coef[training.data.rows]
+    after = training.data_term(training.returned_scores(coef, estimator.intercept_))
     if abs(after - before) > max(ROUNDING, estimator.tol) * abs(solution.objective):
         warnings.warn(
             f"The certificate is not of this model: on the training rows its loss is {after:.3g}, and that of the "

@@ -164,10 +164,9 @@ class Training:
         F = self.design.scores(solution.coef) + solution.intercept
         return labels.arrange(F[np.arange(len(F)), labels.tasks] if labels.long else F)
 
-    def returned_scores(self, solution: Solution) -> Array:
-        """The same of the model that predicts: through the feature map, and back from the units of y."""
+    def returned_scores(self, coef: Array, intercept: Array) -> Array:
+        """The same of a model on the feature map, in the units of y: what ``predict`` says, standardized."""
         labels, X = self.labels, self.data.X
-        coef, intercept = self.model(solution)
         step = max(BLOCK_ENTRIES // len(coef), 1)
         blocks = [self.feature_map.transform(X[i : i + step]) @ coef for i in range(0, X.shape[0], step)]
         F = np.concatenate(blocks) + intercept
