@@ -52,7 +52,8 @@ def test_one_kernel_is_no_choice(curved):
     assert (found.kernel, found.gamma, found.reason, seen) == ("poly", None, "", [])
 
 
-def test_a_crowd_of_tasks_is_left_to_the_first_kernel(rng):
+def test_a_crowd_of_tasks_is_left_to_the_first_kernel(rng, monkeypatch):
+    monkeypatch.setattr(kernel_choice, "MOST_ROWS", 300)
     tasks = np.repeat(np.arange(20), 25)
     found = choose_kernel(rng.normal(size=(500, 2)), rng.normal(size=500), tasks=tasks)
     assert found.kernel == "linear"
@@ -109,15 +110,18 @@ def test_classes_and_long_tables(rng):
 
 
 def test_few_rows_decide_where_rows_are_dear(rng, monkeypatch):
-    monkeypatch.setattr(kernel_choice, "MOST_ROWS_COMPLETE", 30)
-    monkeypatch.setattr(kernel_choice, "MOST_ROWS_MISSING", 20)
+    monkeypatch.setattr(kernel_choice, "MOST_ROWS", 30)
+    monkeypatch.setattr(kernel_choice, "MOST_LABELS", 20)
     X, Y = related_tasks(rng, 50, 2)
     search = quick_search(**SMALL, gammas=[0.5])
     choice = choose_parameters(X, Y, search=search, kernels=["rbf"])
     assert len(choice.rows) == len(set(choice.rows)) == 30
     assert "Parameters were chosen on 30 of 50 rows, drawn at random." in choice.reasons
     assert choice.estimator.gamma == 0.5
+    # A few gaps cost little; where half of the labels are missing, there is a factor of the size of that half.
     Y[0, 0] = np.nan
+    assert len(choose_parameters(X, Y, search=search, kernels=["rbf"]).rows) == 30
+    Y[::2, 0] = Y[1::2, 1] = np.nan
     assert len(choose_parameters(X, Y, search=search, kernels=["rbf"]).rows) == 20
     assert len(choose_parameters(X, Y, search=search, kernels=["linear"]).rows) == 50
 

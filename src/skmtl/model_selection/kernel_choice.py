@@ -24,8 +24,9 @@ UNIT_DIAGONAL = ("rbf", "laplacian")
 SEARCH_TOL = 1e-3
 CONTEST_FOLDS, N_FOLDS = 3, 5
 # Rows on which parameters are chosen. The work of the linear kernel grows with n d^2 and is small for each row; that of
-# other kernels grows with n^3, and where labels are missing every step of the solver takes as much.
-MOST_ROWS_LINEAR, MOST_ROWS_COMPLETE, MOST_ROWS_MISSING = 20_000, 1000, 300
+# other kernels is a decomposition of n x n. Where labels are missing there is a factor besides, of the size of the
+# labels that are there or of those that are not, and the smaller of the two counts.
+MOST_ROWS_LINEAR, MOST_ROWS, MOST_LABELS = 20_000, 1000, 3000
 # What another kernel must add to the score of the first, which is quick and can be read.
 MARGIN = 0.01
 # With fewer labels than this for each task a sample of a long table says nothing about its tasks.
@@ -134,7 +135,7 @@ def choose_kernel(
     X = check_array(X, accept_sparse="csr", ensure_all_finite=False)
     if len(kernels) == 1:
         return KernelChoice(kernels[0])
-    if tasks is not None and MOST_ROWS_MISSING < LABELS_PER_TASK * pd.Series(tasks).nunique() < X.shape[0]:
+    if tasks is not None and MOST_ROWS < LABELS_PER_TASK * pd.Series(tasks).nunique() < X.shape[0]:
         reason = f"Only the {kernels[0]} kernel was tried, for there are many tasks; another has to be asked for."
         return KernelChoice(kernels[0], reason=reason)
     # All kernels on the same rows, so that their scores can be compared.
@@ -174,8 +175,12 @@ def quick_alphas(kernel: str, X: Any) -> Any:
 
 def draw_rows(X: Any, Y: Any, kernel: str, *, tasks: Any = None) -> Index:
     """As many rows as there is time for with a kernel, at random, always the same."""
-    complete = tasks is None and not bool(np.any(pd.isna(Y)))
-    most = MOST_ROWS_LINEAR if kernel == "linear" else MOST_ROWS_COMPLETE if complete else MOST_ROWS_MISSING
+    most = MOST_ROWS_LINEAR
+    if kernel != "linear":
+        missing = int(np.count_nonzero(pd.isna(np.asarray(Y, dtype=object))))
+        # Of a row: labels that are there, or that are not, whichever are fewer. In long format a row has one.
+        per_row = 1.0 if tasks is not None else min(np.size(Y) - missing, missing) / X.shape[0]
+        most = int(min(MOST_ROWS, MOST_LABELS / per_row)) if per_row else MOST_ROWS
     return np.random.default_rng(0).permutation(X.shape[0])[:most]
 
 
