@@ -33,6 +33,16 @@ class Arrangement:
     See Also
     --------
     arrange : Makes one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmtl.plotting import arrange
+    >>> A = np.eye(4)
+    >>> A[0, 2] = A[2, 0] = 0.5
+    >>> arrangement = arrange(A)
+    >>> arrangement.order.tolist(), arrangement.n_groups
+    ([0, 2, 1, 3], 1)
     """
 
     groups: NDArray[np.intp]
