@@ -38,11 +38,9 @@ class Arrangement:
     --------
     >>> import numpy as np
     >>> from skmtl.plotting import arrange
-    >>> A = np.eye(4)
-    >>> A[0, 2] = A[2, 0] = 0.5
-    >>> arrangement = arrange(A)
-    >>> arrangement.order.tolist(), arrangement.n_groups
-    ([0, 2, 1, 3], 1)
+    >>> arrangement = arrange(np.kron(np.eye(2), np.ones((3, 3))))
+    >>> arrangement.n_groups, arrangement.borders().tolist()
+    (2, [3])
     """
 
     groups: NDArray[np.intp]
