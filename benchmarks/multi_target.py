@@ -35,9 +35,9 @@ VARIANTS = ("complete", "gaps")
 MAX_ROWS = {"rf1": (1000, 2000), "sarcos": (1000, 2000)}  # to learn from, to test on
 KEPT = 0.2
 N_FOLDS = 5
-# The kernel's diagonal is one; widths are multiples of the median heuristic.
+# The kernel's diagonal is one; inverse widths are multiples of the median heuristic.
 ALPHAS = np.logspace(-1, -6, 6)
-WIDTHS = np.array([1 / 16, 1 / 4, 1.0, 4.0])
+GAMMA_FACTORS = np.array([1 / 16, 1 / 4, 1.0, 4.0])
 MUS = [0.8, 0.95, 1.0]
 
 
@@ -84,7 +84,7 @@ def evaluate(data, *, set, split, variant):
     if variant == "gaps":
         Y = remove_labels(Y, np.random.default_rng([split, SETS.index(set)]))
     folds = KFold(N_FOLDS, shuffle=True, random_state=split)
-    gammas = WIDTHS / np.median(pdist(X, "sqeuclidean"))
+    gammas = GAMMA_FACTORS / np.median(pdist(X, "sqeuclidean"))
     started = time.perf_counter()
     search = MultiTaskRegressorCV(kernel="rbf", alphas=ALPHAS, gammas=gammas, mus=MUS, cv=folds)
     search.fit(X, Y)

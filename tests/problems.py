@@ -60,3 +60,28 @@ def grouped_tasks(rng, n, sizes, *, per_group=3, noise=0.3, between=0.0):
     X = rng.standard_normal((n, len(features)))
     W = rng.standard_normal((len(features), len(group))) * ((features[:, None] == group) + between)
     return X, X @ W + noise * rng.standard_normal((n, len(group))), group
+
+
+def labelled_tables(rng, n):
+    """Rows far from zero with labels of four tasks in every layout: X, y and what goes with them."""
+    X, Y = related_tasks(rng, n, 4)
+    X, Y = X + 3.0, Y * [1.0, 10.0, 1.0, 1.0] + [0.0, 5.0, 100.0, 0.0]
+    names = np.array(list("abcd"))[rng.integers(0, 4, n)]
+    weight = rng.uniform(0.1, 3.0, n)
+    return {
+        "complete": (X, Y, {}),
+        "weights": (X, Y, {"sample_weight": weight}),
+        "gaps": (X, with_gaps(rng, Y), {}),
+        "gaps and weights": (X, with_gaps(rng, Y), {"sample_weight": rng.uniform(0.1, 3.0, Y.shape)}),
+        "long": (X, Y[:, 0], {"tasks": names, "sample_weight": weight}),
+    }
+
+
+LAYOUTS = list(labelled_tables(np.random.default_rng(0), 10))
+# Estimators that can take rows in blocks.
+BLOCK_MODELS = {
+    "linear": {},
+    "landmarks": {"kernel": "rbf", "n_components": 30},
+    "common part": {"kernel": "rbf", "n_components": 30, "landmarks": "leverage", "common": 1.0, "balance_tasks": True},
+    "plain": {"kernel": "laplacian", "n_components": 20, "fit_intercept": False, "scale_targets": False},
+}

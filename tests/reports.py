@@ -21,7 +21,7 @@ HOSTILE = [
 ]
 
 
-def grouped_tasks(rng, names, *, n=80, n_groups=3, noise=0.3):
+def named_tasks(rng, names, *, n=80, n_groups=3, noise=0.3):
     """Rows, and targets in groups that share a function; the second task of each group has the opposite sign."""
     X = rng.standard_normal((n, 8))
     shared = X @ rng.standard_normal((8, n_groups))
@@ -31,7 +31,7 @@ def grouped_tasks(rng, names, *, n=80, n_groups=3, noise=0.3):
 
 def everything(rng, names, *, mu=0.7, **options):
     """A fitted estimator, and its comparison, stability and path."""
-    X, Y = grouped_tasks(rng, names, **options)
+    X, Y = named_tasks(rng, names, **options)
     est = MultiTaskRegressor(Sparse(mu), alpha=1e-2).fit(X, Y)
     search = MultiTaskRegressorCV(alphas=[1e-2], mus=[mu], eps_factors=[1.0], cv=2)
     results = {

@@ -27,7 +27,7 @@ BAD_FITS = {
     "rows do not match": ({}, X, Y[:-1], "X has 20 rows but y has 19"),
     "one sample": ({}, X[:1], Y[:1], "minimum of 2 is required"),
     "no tasks": ({}, X, Y[:, :0], "at least one task"),
-    "y of three dimensions": ({}, X, Y[:, :, None], "3|three|dim"),
+    "y of three dimensions": ({}, X, Y[:, :, None], "Found array with dim 3, while dim <= 2 is required"),
     "no y": ({}, X, None, "y is None"),
     "alpha zero": ({"alpha": 0}, X, Y, "alpha=0 must be a number > 0"),
     "alpha negative": ({"alpha": -1.0}, X, Y, "alpha=-1.0 must be a number > 0"),
@@ -106,7 +106,7 @@ def test_the_class_of_a_penalty_is_not_a_penalty(name):
     [
         (-np.ones(20), "negative"),
         (np.zeros(20), "at least one non-zero"),
-        (np.ones(19), "19|shape"),
+        (np.ones(19), r"sample_weight.shape == \(19,\), expected \(20,\)"),
         ([np.nan] * 20, "NaN"),
     ],
 )
@@ -119,7 +119,7 @@ def test_bad_weights(weight, message):
     ("y", "message"),
     [
         (np.zeros(20), "one class"),
-        (Y, "class|continuous"),
+        (Y, "several columns that are not 0/1; pass one column of classes or an indicator matrix"),
         (np.repeat([[0, 1, 2]], 20, axis=0), "indicator matrix"),
         (np.arange(19) % 2, "20 rows but y has 19"),
         (np.array(["p", "q"] * 9 + ["p", None], dtype=object), "1 missing values; drop those rows"),

@@ -3,7 +3,6 @@
 import io
 import json
 import re
-import time
 from decimal import Decimal
 
 import networkx
@@ -15,8 +14,11 @@ from sklearn.pipeline import Pipeline
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, load_model
 from skmtl.cli import console
 from skmtl.model_selection import kernel_choice
+from skmtl.penalties import Sparse
 
-pytest.importorskip("typer")
+typer = pytest.importorskip("typer")
+
+from skmtl.cli.app import COMMANDS, make_app  # noqa: E402
 
 FILES = ["model.skops", "relations.csv", "report.html", "scores.csv", "summary.json"]
 TARGETS = ["first", "second", "third"]
@@ -100,11 +102,12 @@ def test_predictions_are_those_of_the_model(run, small, table):
     )
 
 
-def test_parquet_in_and_out(run, small, table):
-    fit(run, table, "--targets", ",".join(TARGETS))
+def test_parquet_in_and_out(run, table):
+    given = ("--targets", ",".join(TARGETS), "--penalty", "sparse", "--alpha", "0.01")
+    fit(run, table, *given)
     expected = predicted(run, table)
     table.to_parquet("table.parquet")
-    assert run("fit", "table.parquet", "--targets", ",".join(TARGETS), "--out", "run")[0] == 0
+    assert run("fit", "table.parquet", *given, "--out", "run")[0] == 0
     assert run("predict", "run/model.skops", "table.parquet", "--out", "p.parquet")[0] == 0
     pd.testing.assert_frame_equal(pd.read_parquet("p.parquet"), expected, rtol=1e-12)
 
@@ -135,11 +138,12 @@ def test_given_parameters_are_those_of_the_model(run, table):
     assert model.feature_names_in_.tolist() == ["a", "b"]
 
 
-def test_the_search_keeps_to_what_is_given(run, small, table):
-    fit(run, table, "--targets", ",".join(TARGETS), "--ignore", "a,colour", "--alpha", "0.5", "--set", "mu=0.6")
+def test_the_search_keeps_to_what_is_given(run, small, table, rng):
+    # One function under noise, so that relations win.
+    table[TARGETS] = table[["b", "c", "d"]].sum(axis=1).to_numpy()[:, None] + rng.normal(size=(len(table), 3))
+    fit(run, table, "--targets", ",".join(TARGETS), "--ignore", "a,colour", "--alpha", "0.02", "--set", "mu=0.6")
     model = load_model("run/model.skops")
-    assert model[-1].alpha == 0.5
-    assert model[-1].get_params().get("penalty__mu", 0.6) == 0.6
+    assert (model[-1].alpha, repr(model[-1].penalty)) == (0.02, repr(Sparse(0.6)))
     assert model.feature_names_in_.tolist() == ["b", "c", "d"]
 
 
@@ -216,20 +220,6 @@ def test_classes_in_long_tables(run, small, rng):
     fit(run, frame, "--targets", "answer", "--task-column", "group")
     own = predicted(run, frame, "new.csv", "--task-column", "group")
     assert (own["prediction"] == answer).mean() > 0.8
-
-
-@pytest.mark.slow
-def test_a_thousand_rows_and_twelve_targets_take_less_than_30_seconds(run, rng):
-    """Processor time, so that other programs do not count; the kernel that takes longest."""
-    X = rng.normal(size=(1000, 30))
-    Y = np.tanh(X @ rng.normal(size=(30, 4)) @ rng.normal(size=(4, 12)) / 4) + 0.3 * rng.normal(size=(1000, 12))
-    Y[rng.random(Y.shape) < 0.2] = np.nan
-    targets = [f"t{t}" for t in range(12)]
-    frame = pd.DataFrame(X).add_prefix("x").join(pd.DataFrame(Y, columns=targets))
-    for options in ([], ["--kernel", "rbf"]):
-        start = time.process_time()
-        fit(run, frame, "--targets", ",".join(targets), *options)
-        assert time.process_time() - start < 30.0
 
 
 @pytest.mark.parametrize("words", [(0, 1), (False, True)])
@@ -321,12 +311,18 @@ def test_bars_move_on_a_terminal_and_are_silent_elsewhere(monkeypatch, capsys):
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "compare", "report", "export", "demo", "methods"])
+@pytest.mark.parametrize("command", [command.__name__ for command in COMMANDS])
 def test_help_explains_every_option(run, command):
+    assert command in run("--help")[1]
     code, out, _ = run(command, "--help")
     assert code == 0
-    assert "Usage" in out
-    assert run("--help")[1].count(command) >= 1
+    shown = " ".join(out.replace("\N{BOX DRAWINGS LIGHT VERTICAL}", " ").split())
+    parameters = typer.main.get_command(make_app()).commands[command].params
+    # Arguments of a command by their place, or its options: all but one command have some.
+    assert parameters or command == "methods"
+    for parameter in parameters:
+        assert parameter.help, f"{parameter.name} is not explained"
+        assert " ".join(parameter.help.split())[:15].strip() in shown
 
 
 def test_help_says_what_happens_by_default(run):

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from problems import related_tasks, structure_cost
+from problems import BLOCK_MODELS, LAYOUTS, labelled_tables, related_tasks, structure_cost
 
 import skmtl._rows
 import skmtl.estimators.blocks
@@ -15,29 +15,10 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
 N, T = 300, 4
-MODELS = {
-    "linear": {},
-    "landmarks": {"kernel": "rbf", "n_components": 40},
-    "leverage": {"kernel": "rbf", "n_components": 40, "landmarks": "leverage", "common": 1.0, "balance_tasks": True},
-    "plain": {"kernel": "laplacian", "n_components": 20, "fit_intercept": False, "scale_targets": False},
-}
 
 
 def regressor(**params):
     return MultiTaskRegressor(random_state=0, tol=1e-7, **params)
-
-
-def tables(rng):
-    X, Y = related_tasks(rng, N, T)
-    weight = rng.uniform(0.1, 3.0, N)
-    gaps = np.where(rng.random(Y.shape) < 0.4, np.nan, Y)
-    gaps[:, 0] = Y[:, 0]
-    return {
-        "complete": (X + 3.0, Y, {}),
-        "weights": (X + 3.0, Y, {"sample_weight": weight}),
-        "gaps": (X + 3.0, gaps, {"sample_weight": weight}),
-        "long": (X + 3.0, Y[:, 0], {"tasks": np.array(list("abcd"))[rng.integers(0, T, N)]}),
-    }
 
 
 def spread(array, chunks):
@@ -54,17 +35,17 @@ def assert_same(est, memory, X, Xd, tasks=None, tolerance=1e-8):
     np.testing.assert_allclose(predictions.compute(), expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("layout", ["complete", "weights", "gaps", "long"])
+@pytest.mark.parametrize("model", BLOCK_MODELS)
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_dask_is_memory(layout, model, rng, monkeypatch):
-    X, y, extra = tables(rng)[layout]
+    X, y, extra = labelled_tables(rng, N)[layout]
     # The same sums in memory: with gaps the other road stops elsewhere within tol.
     monkeypatch.setattr(skmtl.estimators.blocks, "LARGE", 0)
     monkeypatch.setattr(skmtl._rows, "BLOCK_ENTRIES", 64 * 64)
-    memory = regressor(**MODELS[model]).fit(X, y, **extra)
+    memory = regressor(**BLOCK_MODELS[model]).fit(X, y, **extra)
     Xd, yd = spread(X, 70), spread(y, 90)
     there = {name: spread(value, 110) for name, value in extra.items()}
-    est = regressor(**MODELS[model]).fit(Xd, yd, **there)
+    est = regressor(**BLOCK_MODELS[model]).fit(Xd, yd, **there)
     # Conjugate gradients let rounding grow a little.
     exact = layout in ("complete", "weights")
     assert_same(est, memory, X, Xd, extra.get("tasks"), 1e-8 if exact else 1e-7)
@@ -76,7 +57,7 @@ def test_dask_is_memory(layout, model, rng, monkeypatch):
 
 def test_the_certificate_of_a_fit_on_dask(rng):
     """Objective and bound from the definition and the fitted attributes, for a linear fit with gaps."""
-    X, Y, _ = tables(rng)["gaps"]
+    X, Y, _ = labelled_tables(rng, N)["gaps"]
     alpha = 1e-2
     est = regressor(alpha=alpha, scale_targets=False).fit(spread(X, 70), spread(Y, 70))
     A, eps, penalty = est.structure_, est.eps_, est.penalty_
@@ -116,7 +97,7 @@ def test_classes_on_dask(target, rng):
 
 
 def test_data_frames_with_unknown_lengths(rng):
-    X, Y, _ = tables(rng)["complete"]
+    X, Y, _ = labelled_tables(rng, N)["complete"]
     frame, targets = pd.DataFrame(X, columns=list("abcde")), pd.DataFrame(Y, columns=list("wxyz"))
     memory = regressor().fit(frame, targets)
     Xd, Yd = dd.from_pandas(frame, npartitions=3), dd.from_pandas(targets, npartitions=4)
@@ -134,7 +115,7 @@ def test_data_frames_with_unknown_lengths(rng):
 
 @pytest.mark.filterwarnings("ignore:Dask currently has limited support")
 def test_parquet_files_of_which_few_columns_are_needed(rng, tmp_path):
-    X, y, extra = tables(rng)["long"]
+    X, y, extra = labelled_tables(rng, N)["long"]
     frame = pd.DataFrame(X, columns=list("abcde")).assign(y=y, task=extra["tasks"])
     for i in range(3):
         frame[100 * i : 100 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
@@ -149,7 +130,7 @@ def test_nothing_is_gathered(rng, monkeypatch):
     """What comes back from the scheduler are landmarks, sums and statistics: never as much as a table."""
     import dask
 
-    X, Y, _ = tables(rng)["complete"]
+    X, Y, _ = labelled_tables(rng, N)["complete"]
     sizes = []
     compute = dask.base.compute
 
@@ -178,13 +159,13 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_wrong_collections_get_a_sentence(case, rng):
     params, change, message = BAD[case]
-    X, Y, _ = tables(rng)["complete"]
+    X, Y, _ = labelled_tables(rng, N)["complete"]
     with pytest.raises(ValueError, match=message):
         regressor(**params).fit(*change(spread(X, 70), spread(Y, 70)))
 
 
 def test_a_search_on_collections_says_what_to_do(rng):
-    X, Y, _ = tables(rng)["complete"]
+    X, Y, _ = labelled_tables(rng, N)["complete"]
     with pytest.raises(ValueError, match="in memory; choose parameters on a sample"):
         MultiTaskRegressorCV().fit(spread(X, 70), spread(Y, 70))
 
@@ -210,15 +191,15 @@ def test_a_cluster_of_two_processes(rng):
     distributed = pytest.importorskip("distributed")
     import joblib
 
-    X, y, extra = tables(rng)["gaps"]
-    memory = regressor(**MODELS["landmarks"]).fit(X, np.nan_to_num(y), **extra)
+    X, y, extra = labelled_tables(rng, N)["gaps"]
+    memory = regressor(**BLOCK_MODELS["landmarks"]).fit(X, np.nan_to_num(y), **extra)
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         distributed.Client(cluster),
     ):
         Xd, yd = spread(X, 70), spread(np.nan_to_num(y), 90)
         there = {name: spread(value, 110) for name, value in extra.items()}
-        est = regressor(**MODELS["landmarks"]).fit(Xd, yd, **there)
+        est = regressor(**BLOCK_MODELS["landmarks"]).fit(Xd, yd, **there)
         assert_same(est, memory, X, Xd)
         search = MultiTaskRegressorCV(alphas=[1e-3, 1e-2], mus=[0.9], n_jobs=2)
         alone = search.fit(X, y).cv_results_["mean_test_score"]

@@ -91,6 +91,7 @@ def test_a_half_is_a_fit_on_its_rows(rng):
     table = edge_stability(est, X, Y, 2, random_state=3)
     order = np.random.default_rng(3).permutation(40)
     halves = [clone(est).fit(X[rows], Y.iloc[rows]).structure_ for rows in (np.sort(order[::2]), np.sort(order[1::2]))]
+    assert len(table) == np.count_nonzero(np.triu(np.abs(halves).sum(axis=0), 1)) > 1
     for _, edge in table.iterrows():
         a, b = "abcd".index(edge["task_a"]), "abcd".index(edge["task_b"])
         assert edge["frequency"] == np.mean([A[a, b] != 0.0 for A in halves])

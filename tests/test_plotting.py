@@ -9,8 +9,9 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.cbook import is_math_text
 from matplotlib.colors import to_hex
-from reports import HOSTILE, everything, grouped_tasks
+from reports import HOSTILE, everything, named_tasks
 
 from skmtl import MultiTaskRegressor, MultiTaskRegressorCV, compare_methods, structure_path
 from skmtl._notebook import OPPOSITE, SAME
@@ -133,7 +134,7 @@ def test_the_correlation_is_a_cosine(full):
 
 
 def test_a_path_display_has_two_roads(rng):
-    X, Y = grouped_tasks(rng, NAMES)
+    X, Y = named_tasks(rng, NAMES)
     est = MultiTaskRegressor(Sparse(0.7))
     path = structure_path(est, X, Y, [0.3, 0.7], cv=3)
     for display in (PathDisplay.from_estimator(est, X, Y, [0.3, 0.7], cv=3), PathDisplay.from_path(path)):
@@ -158,7 +159,7 @@ def test_a_comparison_shows_every_task_and_verdict(full):
 
 
 def test_a_comparison_from_an_estimator(rng):
-    X, Y = grouped_tasks(rng, NAMES)
+    X, Y = named_tasks(rng, NAMES)
     search = MultiTaskRegressorCV(alphas=[1e-2], mus=[0.7], eps_factors=[1.0], cv=2)
     display = ComparisonDisplay.from_estimator(search, X, Y, ["sparse"], cv=[(np.arange(40), np.arange(40, 80))])
     same = compare_methods(X, Y, ["sparse"], estimator=search, cv=[(np.arange(40), np.arange(40, 80))])
@@ -175,9 +176,18 @@ def test_displays_draw_where_they_are_told(full):
 @pytest.mark.filterwarnings("ignore:Glyph .* missing from font")
 def test_names_start_no_formula(rng):
     names = [*HOSTILE, "$x^", "$$", "\\frac{"]
-    est = MultiTaskRegressor(Sparse(0.7)).fit(*grouped_tasks(rng, names))
-    for display in (GraphDisplay.from_estimator(est), MatrixDisplay.from_estimator(est)):
+    est = MultiTaskRegressor(Sparse(0.7)).fit(*named_tasks(rng, names))
+    graph, matrix = GraphDisplay.from_estimator(est), MatrixDisplay.from_estimator(est)
+    shown = {
+        graph: (graph.ax_.texts, names),
+        matrix: (matrix.ax_.get_xticklabels(), [names[t] for t in matrix.arrangement.order]),
+    }
+    for display, (texts, expected) in shown.items():
         display.figure_.canvas.draw()
+        written = [text.get_text() for text in texts]
+        assert not any(is_math_text(text) for text in written)
+        for text, name in zip(written, expected, strict=True):
+            assert text.replace(r"\$", "$").startswith(" ".join(name.split())[:20])
 
 
 @pytest.mark.parametrize("package", ["matplotlib.pyplot", "networkx", "jinja2"])

@@ -1,12 +1,11 @@
 """More rows: landmarks, blocks of rows, memory maps and sparse rows give the answers that arrays in memory give."""
 
 import tracemalloc
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from problems import related_tasks, structure_cost
+from problems import BLOCK_MODELS, LAYOUTS, labelled_tables, related_tasks, structure_cost, with_gaps
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -31,34 +30,6 @@ def blocks(monkeypatch):
     """Every table is large, and a block has some 60 rows."""
     monkeypatch.setattr(skmtl.estimators.blocks, "LARGE", 0)
     monkeypatch.setattr(skmtl._rows, "BLOCK_ENTRIES", 64)
-
-
-def with_gaps(Y, rng, share=0.4):
-    return np.where(rng.random(Y.shape) < share, np.nan, Y)
-
-
-def tables(rng):
-    """Rows far from zero with labels of every layout: X, y and what goes with them."""
-    X, Y = related_tasks(rng, N, T)
-    Y = Y * [1.0, 10.0, 1.0, 1.0] + [0.0, 5.0, 100.0, 0.0]
-    names = np.array(["a", "b", "c", "d"])[rng.integers(0, T, N)]
-    weight = rng.uniform(0.1, 3.0, N)
-    return {
-        "complete": (X + 3.0, Y, {}),
-        "weights": (X + 3.0, Y, {"sample_weight": weight}),
-        "gaps": (X + 3.0, with_gaps(Y, rng), {}),
-        "gaps and weights": (X + 3.0, with_gaps(Y, rng), {"sample_weight": rng.uniform(0.1, 3.0, Y.shape)}),
-        "long": (X + 3.0, Y[:, 0], {"tasks": names, "sample_weight": weight}),
-    }
-
-
-LAYOUTS = list(tables(np.random.default_rng(0)))
-MODELS = {
-    "linear": {},
-    "landmarks": {"kernel": "rbf", "n_components": 30},
-    "common part": {"kernel": "rbf", "n_components": 30, "landmarks": "leverage", "common": 1.0, "balance_tasks": True},
-    "plain": {"kernel": "laplacian", "n_components": 20, "fit_intercept": False, "scale_targets": False},
-}
 
 
 # How tasks are related; given where labels are missing, so that answers can be compared to more than the root of tol.
@@ -88,9 +59,8 @@ def assert_same_fit(est, other, X, new, tolerance=1e-7):
 
 @pytest.mark.parametrize("landmarks", ["uniform", "leverage", "given"])
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.filterwarnings("ignore:.*rows have no label")
 def test_all_rows_as_landmarks_are_the_exact_kernel(layout, landmarks, rng):
-    X, y, extra = tables(rng)[layout]
+    X, y, extra = labelled_tables(rng, N)[layout]
     exact = for_layout(layout, kernel="rbf").fit(X, y, **extra)
     chosen = {"landmarks": X} if landmarks == "given" else {"landmarks": landmarks, "n_components": N}
     est = for_layout(layout, kernel="rbf", **chosen).fit(X, y, **extra)
@@ -99,9 +69,8 @@ def test_all_rows_as_landmarks_are_the_exact_kernel(layout, landmarks, rng):
 
 
 @pytest.mark.parametrize("loss", ["huber", "square"])
-@pytest.mark.filterwarnings("ignore:.*rows have no label")
 def test_other_losses_on_all_landmarks(loss, rng):
-    X, Y, _ = tables(rng)["gaps"]
+    X, Y, _ = labelled_tables(rng, N)["gaps"]
     exact = regressor(kernel="rbf", loss=loss, tol=1e-7).fit(X, Y)
     est = regressor(kernel="rbf", loss=loss, tol=1e-7, n_components=N).fit(X, Y)
     np.testing.assert_allclose(est.predict(X), exact.predict(X), rtol=1e-2, atol=1e-2)
@@ -233,15 +202,14 @@ def test_wrong_landmarks_get_a_sentence(case, rng):
 # Blocks ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", BLOCK_MODELS)
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.filterwarnings("ignore:.*rows have no label")
 def test_blocks_give_what_memory_gives(layout, model, rng, request):
     """Sums over blocks of rows against the rows themselves: two roads."""
-    X, y, extra = tables(rng)[layout]
-    memory = for_layout(layout, **MODELS[model]).fit(X, y, **extra)
+    X, y, extra = labelled_tables(rng, N)[layout]
+    memory = for_layout(layout, **BLOCK_MODELS[model]).fit(X, y, **extra)
     request.getfixturevalue("blocks")
-    est = for_layout(layout, **MODELS[model]).fit(X, y, **extra)
+    est = for_layout(layout, **BLOCK_MODELS[model]).fit(X, y, **extra)
     assert_same_fit(est, memory, X, X)
     tasks = {name: value for name, value in extra.items() if name == "tasks"}
     assert est.score(X, y, **extra) == pytest.approx(memory.score(X, y, **extra), abs=1e-7)
@@ -249,12 +217,11 @@ def test_blocks_give_what_memory_gives(layout, model, rng, request):
 
 
 @pytest.mark.parametrize("layout", ["gaps", "long"])
-@pytest.mark.filterwarnings("ignore:.*rows have no label")
 def test_a_structure_learned_from_sums_with_gaps(layout, rng, request):
-    X, y, extra = tables(rng)[layout]
-    memory = regressor(tol=1e-8, eps="auto", **MODELS["landmarks"]).fit(X, y, **extra)
+    X, y, extra = labelled_tables(rng, N)[layout]
+    memory = regressor(tol=1e-8, eps="auto", **BLOCK_MODELS["landmarks"]).fit(X, y, **extra)
     request.getfixturevalue("blocks")
-    est = regressor(tol=1e-8, eps="auto", **MODELS["landmarks"]).fit(X, y, **extra)
+    est = regressor(tol=1e-8, eps="auto", **BLOCK_MODELS["landmarks"]).fit(X, y, **extra)
     assert est.solution_.gap <= 1e-8
     # As exact as the step that finds it.
     assert est.eps_ == pytest.approx(memory.eps_, rel=1e-3)
@@ -263,12 +230,11 @@ def test_a_structure_learned_from_sums_with_gaps(layout, rng, request):
 
 
 @pytest.mark.parametrize("layout", ["gaps", "gaps and weights", "long"])
-@pytest.mark.filterwarnings("ignore:.*rows have no label")
 def test_a_pass_for_every_step_gives_what_the_sums_of_all_tasks_give(layout, rng, blocks, monkeypatch):
-    X, y, extra = tables(rng)[layout]
-    sums = for_layout(layout, **MODELS["common part"]).fit(X, y, **extra)
+    X, y, extra = labelled_tables(rng, N)[layout]
+    sums = for_layout(layout, **BLOCK_MODELS["common part"]).fit(X, y, **extra)
     monkeypatch.setattr(skmtl.solvers.blocks, "LARGEST_GRAMS", 0)
-    passes = for_layout(layout, **MODELS["common part"]).fit(X, y, **extra)
+    passes = for_layout(layout, **BLOCK_MODELS["common part"]).fit(X, y, **extra)
     assert_same_fit(passes, sums, X, X)
 
 
@@ -276,7 +242,7 @@ def test_a_pass_for_every_step_gives_what_the_sums_of_all_tasks_give(layout, rng
 @pytest.mark.parametrize("gaps", [True, False])
 def test_sums_do_not_depend_on_the_blocks(gaps, intercept, rng, monkeypatch):
     X, Y = related_tasks(rng, 200, 3)
-    X, Y = X + 1e4, with_gaps(Y, rng) if gaps else Y
+    X, Y = X + 1e4, with_gaps(rng, Y) if gaps else Y
     gather = ReadMoments(make_feature_map("linear"), LabelReader(3, as_numbers), True, not gaps, True, intercept)
     found = []
     for entries in (10**6, 6400, 640):
@@ -296,7 +262,7 @@ def test_sums_do_not_depend_on_the_blocks(gaps, intercept, rng, monkeypatch):
 @pytest.mark.parametrize("gaps", [True, False])
 def test_coordinates_may_change_before_the_sum_or_after(gaps, rng):
     X, Y = related_tasks(rng, 200, 3)
-    Y = with_gaps(Y, rng) if gaps else Y
+    Y = with_gaps(rng, Y) if gaps else Y
     kernel = make_feature_map("rbf", gamma=1.0, n_components=20, random_state=0).fit(X)
     assert kernel.well_conditioned()
     before, after = (
@@ -324,7 +290,7 @@ def test_sums_are_not_taken_late_where_they_would_lose_digits(rng):
 
 
 def test_statistics_of_parts_are_those_of_the_whole(rng):
-    Y = with_gaps(rng.standard_normal((90, 4)) * [1.0, 1e200, 1e-200, 0.0] + [1e6, 0.0, 0.0, 7.0], rng)
+    Y = with_gaps(rng, rng.standard_normal((90, 4)) * [1.0, 1e200, 1e-200, 0.0] + [1e6, 0.0, 0.0, 7.0])
     reader = LabelReader(4, as_numbers)
     whole = reader(Y, weight=np.arange(90.0)).stats()
     parts = [
@@ -366,31 +332,26 @@ def test_float32_memory_maps(tmp_path, rng, blocks):
         written.flush()
         maps.append(np.memmap(tmp_path / name, dtype=np.float32, mode="r", shape=values.shape))
     for model in ("linear", "landmarks"):
-        est = regressor(**MODELS[model]).fit(*maps)
+        est = regressor(**BLOCK_MODELS[model]).fit(*maps)
         # The same numbers, widened first: equal in double precision, not in single only.
-        widened = regressor(**MODELS[model]).fit(*(np.asarray(one, dtype=np.float64) for one in maps))
+        widened = regressor(**BLOCK_MODELS[model]).fit(*(np.asarray(one, dtype=np.float64) for one in maps))
         np.testing.assert_allclose(est.predict(maps[0]), widened.predict(X.astype(np.float32)), atol=1e-11)
         assert est.structure_.dtype == est.predict(maps[0]).dtype == np.float64
-        rounded = regressor(**MODELS[model]).fit(X, Y)
+        rounded = regressor(**BLOCK_MODELS[model]).fit(X, Y)
         np.testing.assert_allclose(est.predict(maps[0]), rounded.predict(X), atol=1e-4)
 
 
-def test_a_large_table_is_not_copied(tmp_path, rng, blocks, monkeypatch):
-    """Blocks alone become double precision: no array as long as the table is made."""
-    X, Y = related_tasks(rng, 2000, 2)
-    X = X.astype(np.float32)
-    sizes = []
-    check = MemoryRows._check
-
-    def watch(self, block):
-        sizes.append(block.shape[0])
-        return check(self, block)
-
-    monkeypatch.setattr(MemoryRows, "_check", watch)
-    est = regressor(kernel="rbf", n_components=10).fit(X, Y)
-    est.predict(X)
-    assert len(sizes) > 50
-    assert max(sizes) <= 64
+def test_a_large_table_is_not_copied(rng, monkeypatch):
+    """Blocks alone become double precision: nothing as large as the table is made."""
+    monkeypatch.setattr(skmtl.estimators.blocks, "LARGE", 0)
+    monkeypatch.setattr(skmtl._rows, "BLOCK_ENTRIES", 2**15)
+    X = rng.standard_normal((40_000, 50), dtype=np.float32)
+    Y = X[:, :2] + 0.1 * rng.standard_normal((40_000, 2))
+    tracemalloc.start()
+    regressor(kernel="rbf", n_components=10, gamma=0.01).fit(X, Y).predict(X)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < X.nbytes
 
 
 def test_frames_in_blocks(rng, blocks):
@@ -452,13 +413,11 @@ SPARSE = {
 def test_sparse_rows_give_what_dense_rows_give(gaps, model, n_features, rng):
     X = sparse.random_array((60, n_features), density=0.1, rng=rng, format="csr")
     Y = np.asarray(X[:, :4] @ rng.standard_normal((4, 3))) + 0.1 * rng.standard_normal((60, 3))
-    Y = with_gaps(Y, rng, 0.2) if gaps else Y
+    Y = with_gaps(rng, Y, 0.2) if gaps else Y
     weight = rng.uniform(0.5, 2.0, 60)
     params = {"penalty": Fixed(STRUCTURE.matrix[:3, :3])} if gaps else {"eps": 1.0}
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*rows have no label")
-        dense = regressor(**SPARSE[model], **params).fit(X.toarray(), Y, sample_weight=weight)
-        est = regressor(**SPARSE[model], **params).fit(X, Y, sample_weight=weight)
+    dense = regressor(**SPARSE[model], **params).fit(X.toarray(), Y, sample_weight=weight)
+    est = regressor(**SPARSE[model], **params).fit(X, Y, sample_weight=weight)
     np.testing.assert_allclose(est.structure_, dense.structure_, atol=1e-10)
     np.testing.assert_allclose(est.predict(X), dense.predict(X.toarray()), atol=1e-10)
     np.testing.assert_allclose(est.predict(X.tocsc()), est.predict(X), atol=1e-12)

@@ -19,9 +19,7 @@ DUCK_TYPING = {
     "values": "an index or series of pandas; arrays do without",
     "shape": "lists have none",
     "tolist": "arrays and numbers of NumPy",
-    "steps": "a pipeline of scikit-learn",
     "split": "a splitter of scikit-learn",
-    "get_params": "an estimator in the sense of scikit-learn",
     "predict": "an estimator in the sense of scikit-learn that predicts",
     "feature_names_in_": "scikit-learn sets it only where the columns of X had names",
 }

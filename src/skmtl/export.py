@@ -13,6 +13,8 @@ from sklearn.pipeline import Pipeline
 from skmtl._files import write_whole
 from skmtl._validation import import_extra
 
+__all__ = ["write_graph"]
+
 # XML 1.0 has no way to write these, not even as character references.
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

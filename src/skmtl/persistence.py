@@ -18,6 +18,8 @@ from skmtl._files import write_whole
 from skmtl._validation import import_extra
 from skmtl._version import __version__
 
+__all__ = ["load_model", "save_model"]
+
 PathLike = str | os.PathLike[str]
 # Beside what skops trusts by itself: numbers, strings, containers, arrays and scikit-learn's estimators. Whole packages
 # are never trusted, for a type may do harm when it is constructed: numpy.memmap overwrites files.
@@ -68,6 +70,7 @@ def load_model(path: PathLike) -> Any:
     Parameters
     ----------
     path : str or path
+        The file.
 
     Returns
     -------

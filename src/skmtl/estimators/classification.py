@@ -93,7 +93,7 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
     coef_ : ndarray of shape (n_tasks, n_features)
         Coefficients, for the linear kernel only.
     dual_coef_ : ndarray of shape (n_samples, n_tasks) or (n_landmarks, n_tasks)
-        Coefficients on the training rows, or on the landmarks, for other kernels.
+        Coefficients on the training rows, or on the landmarks, with kernels other than the linear one only.
     landmarks_ : ndarray of shape (n_landmarks, n_features)
         The landmarks, with ``n_components``.
     intercept_, task_names_ : ndarray of shape (n_tasks,)

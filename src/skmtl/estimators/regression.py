@@ -89,7 +89,7 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
     coef_ : ndarray of shape (n_tasks, n_features)
         Coefficients, for the linear kernel only.
     dual_coef_ : ndarray of shape (n_samples, n_tasks) or (n_landmarks, n_tasks)
-        Coefficients on the training rows, or on the landmarks, for other kernels.
+        Coefficients on the training rows, or on the landmarks, with kernels other than the linear one only.
     landmarks_ : ndarray of shape (n_landmarks, n_features)
         The landmarks, with ``n_components``; those that others span to rounding are dropped.
     intercept_ : ndarray of shape (n_tasks,)

@@ -33,6 +33,7 @@ def run(
     Parameters
     ----------
     name : {"synthetic", "scenes", "attributes"}
+        The experiment.
     out : path
         Folder of the run: ``config.json``, ``runs.jsonl`` with one line per finished repetition, ``table.md``,
         ``table.csv``, and figures. The same call goes on with a run that was killed, and ends with the same numbers.
@@ -111,7 +112,18 @@ def parse_setting(text: str) -> tuple[str, Any]:
     Returns
     -------
     name : str
+        What stands before the sign.
     value : object
+        The value; a str where what stands behind the sign is not JSON.
+
+    Raises
+    ------
+    ValueError
+        When there is no equals sign.
+
+    See Also
+    --------
+    run : Takes settings.
 
     Examples
     --------

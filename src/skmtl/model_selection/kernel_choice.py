@@ -43,12 +43,25 @@ class KernelChoice:
     Attributes
     ----------
     kernel : str
+        Its name.
     gamma : float or None
         Its inverse width; None where nothing was compared, or where the kernel has none.
     scores : dict of str to float
         Cross-validated scores of the kernels that were compared, with independent tasks.
     reason : str
         Why, in a sentence; empty where there was nothing to choose.
+
+    See Also
+    --------
+    choose_kernel : Makes one.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl.model_selection import choose_kernel
+    >>> choice = choose_kernel(*load_linnerud(return_X_y=True), kernels=["linear"])
+    >>> choice.kernel, choice.scores
+    ('linear', {})
     """
 
     kernel: str
@@ -63,6 +76,7 @@ def quick_search(penalty: str | StructurePenalty = "sparse", *, classification: 
     Parameters
     ----------
     penalty : str or StructurePenalty, default="sparse"
+        What relations between tasks cost; a name, or an object.
     classification : bool, default=False
         Whether labels are classes.
     **params
@@ -105,19 +119,26 @@ def choose_kernel(
 
     Parameters
     ----------
-    X, Y, tasks
-        As for ``fit``. X is prepared: numbers without gaps, on one scale. Of many rows some are drawn at random.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Prepared: numbers without gaps, on one scale. Of many rows some are drawn at random.
+    Y : array-like of shape (n_samples, n_tasks) or (n_samples,)
+        Targets or classes, NaN where they are not known.
     search : MultiTaskRegressorCV or MultiTaskClassifierCV, optional
-        What is searched for every kernel, its penalty apart; by default ``quick_search()``.
+        What is searched at every kernel, with independent tasks instead of its penalty; by default
+        ``quick_search()``.
     kernels : sequence of str, default=("linear", "rbf")
-        The first is taken unless another is ahead by 0.01 in the score and by two standard errors over the folds. It
-        alone is tried in long format where so many rows as others need would be too few for the tasks.
+        The first is taken unless another is ahead by 0.01 in the score and by two standard errors over the folds. In
+        long format with many tasks only the first is tried, for a sample small enough for the others would have too
+        few labels of each task.
+    tasks : array-like of shape (n_samples,), optional
+        The task of each row, in long format.
     callback : callable, optional
         Called with ``{"done": k, "total": n}`` after the search of every kernel, for a progress bar.
 
     Returns
     -------
     KernelChoice
+        The kernel, its inverse width, and the scores that decided.
 
     See Also
     --------

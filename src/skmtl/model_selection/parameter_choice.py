@@ -43,6 +43,20 @@ class ParameterChoice:
         The rows that decided, and that judge.
     reasons : tuple of str
         Why, as sentences.
+
+    See Also
+    --------
+    choose_parameters, given_parameters : Make one.
+    compare_with_independent : Judges it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl.model_selection import choose_parameters, quick_search
+    >>> search = quick_search(alphas=[1.0])
+    >>> choice = choose_parameters(*load_linnerud(return_X_y=True), search=search, kernels=["linear"])
+    >>> choice.alphas, choice.estimator.alpha, len(choice.rows)
+    ([1.0], 1.0, 20)
     """
 
     estimator: Any
@@ -65,19 +79,24 @@ def choose_parameters(
 
     Parameters
     ----------
-    X, Y, tasks
-        As for ``fit``. X is prepared: numbers without gaps, on one scale. Of many rows some are drawn at random:
-        20,000 for the linear kernel; for others 1000, and 300 where labels are missing.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Prepared: numbers without gaps, on one scale. Of many rows some are drawn at random: 20,000 for the linear
+        kernel; for others 1000, and 300 where labels are missing.
+    Y : array-like of shape (n_samples, n_tasks) or (n_samples,)
+        Targets or classes, NaN where they are not known.
     search : MultiTaskRegressorCV or MultiTaskClassifierCV, optional
         What is searched, kernel and inverse width apart; by default ``quick_search()``.
     kernels : sequence of str, default=("linear", "rbf")
         Kernels to choose from, see :func:`choose_kernel`.
+    tasks : array-like of shape (n_samples,), optional
+        The task of each row, in long format.
     callback : callable, optional
         Called with ``{"done": k, "total": n}`` after every search, for a progress bar.
 
     Returns
     -------
     ParameterChoice
+        An estimator with the best parameters, and why these.
 
     See Also
     --------
@@ -123,14 +142,19 @@ def given_parameters(estimator: Any, X: Any, Y: Any, *, search: Any = None, task
     ----------
     estimator : MultiTaskRegressor or MultiTaskClassifier
         With the parameters, not fitted; its penalty is an object.
-    X, Y, tasks
-        As for ``fit``.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Prepared: numbers without gaps, on one scale.
+    Y : array-like of shape (n_samples, n_tasks) or (n_samples,)
+        Targets or classes, NaN where they are not known.
     search : MultiTaskRegressorCV or MultiTaskClassifierCV, optional
         How independent tasks are fitted when the choice is judged; by default ``quick_search()``.
+    tasks : array-like of shape (n_samples,), optional
+        The task of each row, in long format.
 
     Returns
     -------
     ParameterChoice
+        The estimator, and the rows that judge it.
 
     See Also
     --------
@@ -169,8 +193,13 @@ def compare_with_independent(
     Parameters
     ----------
     choice : ParameterChoice
-    X, Y, tasks
+        What :func:`choose_parameters` or :func:`given_parameters` returns.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
         The rows on which the choice was made.
+    Y : array-like of shape (n_samples, n_tasks) or (n_samples,)
+        Their targets or classes.
+    tasks : array-like of shape (n_samples,), optional
+        The task of each row, in long format.
     cv : int, default=5
         The number of folds.
     callback : callable, optional

@@ -33,6 +33,14 @@ class Arrangement:
     See Also
     --------
     arrange : Makes one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmtl.plotting import arrange
+    >>> arrangement = arrange(np.kron(np.eye(2), np.ones((3, 3))))
+    >>> arrangement.n_groups, arrangement.borders().tolist()
+    (2, [3])
     """
 
     groups: NDArray[np.intp]

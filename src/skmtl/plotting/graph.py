@@ -19,12 +19,14 @@ class GraphDisplay:
     structure : array-like of shape (n_tasks, n_tasks)
         Two tasks are joined where it is not zero.
     task_names : array-like of shape (n_tasks,)
+        What is written beside the tasks.
     arrangement : Arrangement, optional
         Groups and places of the tasks; by default those that :func:`arrange` finds.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
+        What was drawn on.
 
     See Also
     --------

@@ -23,6 +23,7 @@ class MatrixDisplay:
     matrix : array-like of shape (n_tasks, n_tasks)
         Symmetric.
     task_names : array-like of shape (n_tasks,)
+        What is written beside rows and columns.
     arrangement : Arrangement, optional
         Order and groups; by default those that :func:`arrange` finds for the matrix.
     label : str, default=""
@@ -31,7 +32,9 @@ class MatrixDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
+        What was drawn on.
     image_ : matplotlib AxesImage
+        The heat map.
 
     See Also
     --------

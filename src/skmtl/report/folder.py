@@ -39,8 +39,14 @@ def save_results(
         Made if need be.
     model : estimator or Pipeline
         Fitted.
-    comparison, stability, path, about
-        As for :func:`summarize`.
+    comparison : DataFrame
+        What ``compare_methods`` returns.
+    stability : DataFrame, optional
+        What ``edge_stability`` returns.
+    path : StructurePath, optional
+        What ``structure_path`` returns.
+    about : dict, optional
+        Facts for the head of the page, see :func:`summarize`.
 
     Returns
     -------
@@ -94,6 +100,24 @@ def render_again(folder: PathLike) -> Path:
     ------
     ValueError
         If the summary is missing or damaged; the old page is untouched.
+
+    See Also
+    --------
+    save_results : Writes the folder.
+
+    Examples
+    --------
+    >>> import json
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressor
+    >>> from skmtl.report import render_again, summarize
+    >>> est = MultiTaskRegressor(alpha=0.1).fit(*load_linnerud(return_X_y=True, as_frame=True))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "summary.json").write_text(json.dumps(summarize(est)))
+    ...     render_again(folder).name
+    'report.html'
     """
     path = Path(folder) / SUMMARY
     if not path.is_file():

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmtl import __version__
 from skmtl.model_selection import StructurePath
+from skmtl.model_selection.base import MultiTaskSearch
 from skmtl.plotting.arrangement import arrange
 from skmtl.report.json_values import to_json, to_text
 from skmtl.report.results import TaskIndex, summarize_comparison, summarize_path, summarize_stability
@@ -91,8 +92,7 @@ def summarize(
 
 def _parameters_of(estimator: Any) -> dict[str, Any]:
     """What the estimator was constructed with; of a search, the estimator that it chose."""
-    # A search is known by what it found.
-    model = getattr(estimator, "best_estimator_", estimator)
+    model = estimator.best_estimator_ if isinstance(estimator, MultiTaskSearch) else estimator
     return dict(model.get_params(deep=False))
 
 
@@ -117,8 +117,8 @@ def _relations(estimator: Any) -> list[dict[str, Any]]:
 
 
 def _selection(estimator: Any) -> dict[str, Any] | None:
-    """What a search found, of an estimator that chose its parameters."""
-    if not hasattr(estimator, "verdict_"):
+    """What a search found; None of an estimator whose parameters were given."""
+    if not isinstance(estimator, MultiTaskSearch):
         return None
     return {
         "verdict": to_text(estimator.verdict_),

@@ -25,7 +25,7 @@ BYTES_FOR_TYPES = 2**22
 
 
 def read_blocks(path: PathLike, *, delimiter: str | None = None, text: Collection[str] = ()) -> Any:
-    """A table as a Dask data frame, read block by block when it is used.
+    r"""A table as a Dask data frame, read block by block when it is used.
 
     Parameters
     ----------
@@ -39,10 +39,21 @@ def read_blocks(path: PathLike, *, delimiter: str | None = None, text: Collectio
     Returns
     -------
     dask.dataframe.DataFrame
+        All columns; nothing but the types of the columns is read yet.
 
     See Also
     --------
     read_table : A table that fits in memory.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skmtl.tables import read_blocks
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "table.csv").write_text("age,income\n31,2.5\n45,\n")
+    ...     int(read_blocks(f"{folder}/table.csv")["age"].sum().compute())
+    76
     """
     frames, path = import_extra("dask.dataframe", "dask"), Path(path)
     if not path.exists():
@@ -64,12 +75,24 @@ class SampledTable:
     n_rows : int
         Their number.
     problem : TableProblem
-        That of the sample.
+        The problem that the sample poses.
     roles : ColumnRoles
+        What the columns are for.
 
     See Also
     --------
     sample_blocks : Makes one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl.tables import ColumnRoles, sample_blocks, write_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(load_linnerud(as_frame=True).frame, f"{folder}/table.csv")
+    ...     table = sample_blocks(f"{folder}/table.csv", ColumnRoles(["Weight", "Waist", "Pulse"]))
+    >>> table.n_rows, table.problem.n_tasks
+    (20, 3)
     """
 
     blocks: Any
@@ -86,17 +109,30 @@ def sample_blocks(path: PathLike, roles: ColumnRoles, *, n_sampled: int | None =
     path : str or path
         See :func:`read_blocks`.
     roles : ColumnRoles
+        What the columns are for.
     n_sampled : int, optional
-        About so many rows are drawn; by default 2000.
+        How many rows are drawn, about; by default 2000.
 
     Returns
     -------
     SampledTable
+        The blocks, and the problem that the sample poses.
 
     See Also
     --------
     fit_table : Choose and judge on the sample.
     refit_blocks : Fit what was chosen to all rows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl.tables import ColumnRoles, sample_blocks, write_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(load_linnerud(as_frame=True).frame, f"{folder}/table.csv")
+    ...     table = sample_blocks(f"{folder}/table.csv", ColumnRoles(["Weight", "Waist", "Pulse"]), n_sampled=10)
+    >>> table.n_rows, len(table.problem.X)
+    (20, 10)
     """
     whole = read_blocks(path, delimiter=roles.delimiter)
     check_names(path, whole, roles)
@@ -118,18 +154,35 @@ def refit_blocks(model: Pipeline, table: SampledTable, *, n_components: int = 10
     Parameters
     ----------
     model : Pipeline
-        Of :func:`fit_table` on the sample.
+        Fitted to the sample, as :func:`fit_table` does it.
     table : SampledTable
+        All rows, and the sample.
     n_components : int, default=1000
         Landmarks of a kernel that is not linear, whose matrix of all rows would not fit in memory.
 
     Returns
     -------
     Pipeline
+        Fitted; the model that was passed stays as it is.
 
     See Also
     --------
     predict_blocks : Predictions in parts.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressor
+    >>> from skmtl.tables import ColumnRoles, make_model, predict_frame, refit_blocks, sample_blocks, write_table
+    >>> frame = load_linnerud(as_frame=True).frame
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(frame, f"{folder}/table.csv")
+    ...     table = sample_blocks(f"{folder}/table.csv", ColumnRoles(["Weight", "Waist", "Pulse"]), n_sampled=10)
+    ...     model = make_model(table.problem.features, MultiTaskRegressor(alpha=0.1))
+    ...     model = refit_blocks(model.fit(table.problem.X, table.problem.Y), table)
+    >>> predict_frame(model, frame).shape
+    (20, 3)
     """
     prepare, estimator = model[0], clone(model[-1]).set_params(random_state=0)
     if estimator.kernel != "linear":
@@ -169,6 +222,19 @@ def predict_blocks(model: Any, path: PathLike, out: PathLike, *, delimiter: str 
     See Also
     --------
     predict_table : Predictions in memory.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressor
+    >>> from skmtl.tables import predict_blocks, write_table
+    >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
+    >>> model = MultiTaskRegressor(alpha=0.1).fit(X, Y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(X, f"{folder}/rows.csv")
+    ...     predict_blocks(model, f"{folder}/rows.csv", f"{folder}/predictions")
+    1
     """
     path, out = Path(path), Path(out)
     if out.exists():

@@ -21,8 +21,10 @@ class FeatureColumns:
 
     Parameters
     ----------
-    numbers, categories : list of str
-        Columns of numbers, and columns of text with few different values.
+    numbers : list of str
+        Columns of numbers.
+    categories : list of str
+        Columns of text with few different values.
     left_out : dict of str to str, optional
         Columns that cannot be used, each with the reason.
 
@@ -74,12 +76,18 @@ def sort_columns(frame: pd.DataFrame, names: Iterable[str]) -> FeatureColumns:
     Parameters
     ----------
     frame : DataFrame
+        The table.
     names : iterable of str
         The columns to look at.
 
     Returns
     -------
     FeatureColumns
+        Every name as a number, as a category, or left out with the reason.
+
+    See Also
+    --------
+    make_problem : Does this, and the same for targets.
 
     Examples
     --------

@@ -53,6 +53,22 @@ class TableFit:
         The graph along mu, where the method has one.
     stability : DataFrame or None
         How often edges come back on halves of the rows, where there are some.
+
+    See Also
+    --------
+    fit_table : Makes one.
+    skmtl.report.save_results : Leave it in a folder.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressor
+    >>> from skmtl.penalties import Trace
+    >>> from skmtl.tables import ColumnRoles, fit_table, make_problem
+    >>> problem = make_problem(load_linnerud(as_frame=True).frame, ColumnRoles(["Weight", "Waist", "Pulse"]))
+    >>> result = fit_table(problem, estimator=MultiTaskRegressor(Trace(), alpha=1.0))
+    >>> result.estimator.task_names_.tolist(), result.path is None
+    (['Weight', 'Waist', 'Pulse'], True)
     """
 
     model: Pipeline
@@ -80,7 +96,7 @@ def fit_table(
     Parameters
     ----------
     problem : TableProblem
-        Of :func:`read_problem` or :func:`make_problem`.
+        What :func:`read_problem` or :func:`make_problem` returns.
     search : MultiTaskRegressorCV or MultiTaskClassifierCV, optional
         What is searched, kernel and inverse width apart; by default ``quick_search()``.
     estimator : MultiTaskRegressor or MultiTaskClassifier, optional
@@ -94,6 +110,7 @@ def fit_table(
     Returns
     -------
     TableFit
+        The model, why it has these parameters, and how it compares with independent tasks.
 
     See Also
     --------
@@ -146,10 +163,16 @@ def compare_table(
     Parameters
     ----------
     problem : TableProblem
+        What :func:`read_problem` or :func:`make_problem` returns.
     methods : sequence of str, default=("sparse", "trace", "frobenius", "cluster")
         Penalties; their own parameters are searched.
-    search, kernels, callback
-        As for :func:`fit_table`; the grid of mu is the penalty's own.
+    search : MultiTaskRegressorCV or MultiTaskClassifierCV, optional
+        What is searched, apart from the kernel and the grid of mu, which is the penalty's own; by default
+        ``quick_search()``.
+    kernels : sequence of str, default=("linear", "rbf")
+        Kernels to choose from, see :func:`skmtl.model_selection.choose_kernel`.
+    callback : callable, optional
+        Called as for :func:`fit_table`.
 
     Returns
     -------

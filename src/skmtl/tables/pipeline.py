@@ -28,6 +28,7 @@ def make_preparation(features: FeatureColumns) -> ColumnTransformer:
     Parameters
     ----------
     features : FeatureColumns
+        The columns by kind.
 
     Returns
     -------
@@ -61,7 +62,9 @@ def make_model(features: FeatureColumns, estimator: Any) -> Pipeline:
     Parameters
     ----------
     features : FeatureColumns
-    estimator : estimator
+        The columns by kind.
+    estimator : MultiTaskRegressor, MultiTaskClassifier, or a search for one of them
+        Not fitted.
 
     Returns
     -------
@@ -102,6 +105,15 @@ def feature_columns(model: Any) -> FeatureColumns | None:
     See Also
     --------
     make_model : A pipeline that knows them by kind.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressor
+    >>> from skmtl.tables import feature_columns
+    >>> est = MultiTaskRegressor(alpha=0.1).fit(*load_linnerud(return_X_y=True, as_frame=True))
+    >>> feature_columns(est).names
+    ['Chins', 'Situps', 'Jumps']
     """
     parts = dict(model.steps) if isinstance(model, Pipeline) else {}
     if isinstance(parts.get(PREPARE), ColumnTransformer):
@@ -173,6 +185,19 @@ def predict_table(
     See Also
     --------
     predict_frame : The same of a table in memory.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressor
+    >>> from skmtl.tables import predict_table, write_table
+    >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
+    >>> est = MultiTaskRegressor(alpha=0.1).fit(X, Y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(X, f"{folder}/rows.csv")
+    ...     predict_table(est, f"{folder}/rows.csv").columns.tolist()
+    ['Weight', 'Waist', 'Pulse']
     """
     features = feature_columns(model)
     # Columns that were text when the model was fitted are text now, whatever they look like in this file.

@@ -39,6 +39,14 @@ class ColumnRoles:
     See Also
     --------
     read_problem, make_problem : Take these.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skmtl.tables import ColumnRoles, make_problem
+    >>> frame = pd.DataFrame({"school": ["a", "b"] * 10, "age": range(20), "score": [0.5, 1.5, 2.5, 4.0] * 5})
+    >>> make_problem(frame, ColumnRoles(targets=["score"], task_column="school")).n_tasks
+    2
     """
 
     targets: Sequence[str]
@@ -62,7 +70,9 @@ class TableProblem:
     tasks : Series or None
         The task of every row, of a table with one label per row.
     features : FeatureColumns
+        The columns of X by kind.
     classification : bool
+        Whether targets are classes.
     notes : tuple of str
         What was decided on the way, as sentences.
 
@@ -70,6 +80,14 @@ class TableProblem:
     --------
     read_problem, make_problem : Make one.
     fit_table : Learn from it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl.tables import ColumnRoles, make_problem
+    >>> problem = make_problem(load_linnerud(as_frame=True).frame, ColumnRoles(["Weight", "Waist", "Pulse"]))
+    >>> problem.complete, problem.take([3, 1]).X.shape
+    (True, (2, 3))
     """
 
     X: pd.DataFrame
@@ -108,10 +126,12 @@ def read_problem(path: PathLike, roles: ColumnRoles) -> TableProblem:
     path : str or path
         A CSV or Parquet file, see :func:`read_table`.
     roles : ColumnRoles
+        What the columns are for.
 
     Returns
     -------
     TableProblem
+        As :func:`make_problem` returns it.
 
     Raises
     ------
@@ -121,6 +141,17 @@ def read_problem(path: PathLike, roles: ColumnRoles) -> TableProblem:
     See Also
     --------
     make_problem : The same of a table in memory.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl.tables import ColumnRoles, read_problem, write_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(load_linnerud(as_frame=True).frame, f"{folder}/table.csv")
+    ...     problem = read_problem(f"{folder}/table.csv", ColumnRoles(["Weight", "Waist", "Pulse"]))
+    >>> problem.X.columns.tolist()
+    ['Chins', 'Situps', 'Jumps']
     """
     return make_problem(read_table(path, delimiter=roles.delimiter), roles, source=path)
 
@@ -131,13 +162,16 @@ def make_problem(frame: pd.DataFrame, roles: ColumnRoles, *, source: PathLike = 
     Parameters
     ----------
     frame : DataFrame
+        The table.
     roles : ColumnRoles
+        What its columns are for.
     source : str or path, default="the table"
         What messages call the table.
 
     Returns
     -------
     TableProblem
+        Features, targets, and what was decided about them; rows without a label are left out.
 
     Raises
     ------

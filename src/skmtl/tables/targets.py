@@ -12,7 +12,7 @@ MOST_CLASSES = 50
 
 
 def are_classes(frame: pd.DataFrame, targets: Sequence[str]) -> bool:
-    """Whether targets are classes text, truth values and zeros with ones are; other numbers are not."""
+    """Whether targets are classes: text, truth values and zeros with ones are; other numbers are not."""
     kinds = {name: not holds_numbers(frame[name]) or _is_zero_one(frame[name]) for name in targets}
     texts = [name for name in targets if not holds_numbers(frame[name])]
     if len(targets) > 1 and texts:
