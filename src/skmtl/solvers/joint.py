@@ -16,6 +16,7 @@ Stage = Callable[[Array, float, bool], tuple[Array, float, int]]
 
 WARM_ITERATIONS = 25
 DIAGONAL_ROUNDS = 20
+FIRST_ERROR, GAIN_ERROR, SMALLEST_ERROR = 1e-3, 1e-3, 1e-2
 
 
 class _Eliminated:
@@ -25,8 +26,8 @@ class _Eliminated:
     for Q + eps A^-2. Refitting f softens the first part; the share that is left is measured in the direction of A.
     """
 
-    def __init__(self, problem: Problem, A: Array, P: Array, eps: float) -> None:
-        self.fit = cast(EliminatedFit, problem.fit(A))
+    def __init__(self, problem: Problem, A: Array, P: Array, eps: float, tol: float) -> None:
+        self.fit = cast(EliminatedFit, problem.fit(A, tol=tol))
         self.P, self._eps = P, eps
         self.value = self.fit.value / problem.alpha + eps * float(np.trace(P))
 
@@ -100,10 +101,19 @@ def _newton(
     problem: Problem, A: Array, eps: float, certify: Certify, tol: float, max_iter: int
 ) -> tuple[Array, float, int]:
     """Newton from A with the ridge eps."""
+    # The relative error that a value may have: less than a step gains, for what is more exact than that is wasted.
+    error, last = FIRST_ERROR, np.inf
 
     def smooth(A: Array) -> _Eliminated | None:
+        nonlocal error, last
         P = inverse_spd(A)
-        return None if P is None else _Eliminated(problem, A, P, eps)
+        if P is None:
+            return None
+        point = _Eliminated(problem, A, P, eps, np.sqrt(error))
+        if last < np.inf:
+            error = max(SMALLEST_ERROR * tol, min(error, GAIN_ERROR * abs(last - point.value) / abs(point.value)))
+        last = point.value
+        return point
 
     return problem.penalty.minimize_with(smooth, A, certify=certify, tol=tol, max_iter=max_iter)
 
@@ -116,7 +126,13 @@ def _accept(A: Array, point: SmoothPoint, value: float) -> float:
 def _descend(problem: Problem, stage: Stage) -> tuple[Array, float, int]:
     """The stages from a diagonal structure and a gentle ridge on."""
     diagonal, size = _diagonal_start(problem)
-    return descend(stage, diagonal, problem.eps, GENTLE_RIDGE * size)
+    if problem.supervised.quick:
+        return descend(stage, diagonal, problem.eps, GENTLE_RIDGE * size)
+    fit = problem.fit(diagonal, tol=1e-2)
+    S = fit.energy(diagonal) + problem.eps * np.eye(problem.n_tasks)
+    start = problem.penalty.minimize(S, tol=1e-3).structure
+    first = problem.eps if problem.eps > 1e-3 * size else GENTLE_RIDGE * size
+    return descend(stage, start, problem.eps, first)
 
 
 def _diagonal_start(problem: Problem) -> tuple[Array, float]:
@@ -124,5 +140,8 @@ def _diagonal_start(problem: Problem) -> tuple[Array, float]:
     a, size = np.ones(problem.n_tasks), 0.0
     for _ in range(DIAGONAL_ROUNDS):
         energy = problem.supervised.diagonal_energy(a)
-        a, size = np.sqrt(energy + problem.eps), max(size, float(np.mean(energy)))
+        last, a = a, np.sqrt(energy + problem.eps)
+        size = max(size, float(np.mean(energy)))
+        if not problem.supervised.quick and np.all(np.abs(a - last) <= 0.03 * a):
+            break
     return np.diag(a), size

@@ -27,6 +27,7 @@ class Ridge:
     """
 
     eliminable: ClassVar[bool] = True
+    quick: ClassVar[bool] = True
 
     values: Array
     targets: Array

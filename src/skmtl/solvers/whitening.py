@@ -9,7 +9,7 @@ class Whitening:
     """Coordinates G of predictors W = G diag(root) U' for A = U diag(root^2) U': ||W||_A is the norm of G."""
 
     def __init__(self, A: Array) -> None:
-        a, self._U = eigh(A)
+        a, self.U = eigh(A)
         self.A = A
         self.root = np.sqrt(np.maximum(a, 0.0))
         # A structure may be singular; directions that it does not have carry nothing.
@@ -17,19 +17,19 @@ class Whitening:
 
     def unwhiten(self, G: Array) -> Array:
         """W = G diag(root) U'."""
-        return (G * self.root) @ self._U.T
+        return (G * self.root) @ self.U.T
 
     def whiten(self, W: Array) -> Array:
         """G of W; directions that A does not have are dropped."""
-        return (W @ self._U) * self._inverse
+        return (W @ self.U) * self._inverse
 
     def whiten_gradient(self, gradient: Array) -> Array:
         """The gradient in G of a function of W."""
-        return (gradient @ self._U) * self.root
+        return (gradient @ self.U) * self.root
 
     def times_inverse(self, G: Array) -> Array:
         """W A^-1."""
-        return (G * self._inverse) @ self._U.T
+        return (G * self._inverse) @ self.U.T
 
     def energy(self, G: Array, A: Array) -> Array:
         """Inner products of the tasks' own parts W (A + c 11')^-1 A."""

@@ -36,6 +36,9 @@ class Labels(Protocol):
     def with_labels(self, y: Array, weight: Array) -> Self:
         """Other labels and weights in the same layout."""
 
+    def part(self, tasks: NDArray[np.intp]) -> tuple["Labels", NDArray[np.intp]]:
+        """The labels of some of the tasks, in that order, and which of the rows that ``arrange`` returns are theirs."""
+
     def complete(self) -> bool:
         """Whether every row has a label for every task, with one weight."""
 

@@ -35,6 +35,10 @@ class Table(_InMemory):
     def with_labels(self, y: Array, weight: Array) -> Self:
         return type(self)(y, weight)
 
+    def part(self, tasks: NDArray[np.intp]) -> tuple["Table", NDArray[np.intp]]:
+        rows = np.flatnonzero((self.weight[:, tasks] > 0.0).any(axis=1))
+        return Table(self.y[np.ix_(rows, tasks)], self.weight[np.ix_(rows, tasks)]), rows
+
     def complete(self) -> bool:
         return bool(np.all(self.weight == self.weight[:, :1]))
 
@@ -103,6 +107,11 @@ class Grouped(_InMemory):
 
     def with_labels(self, y: Array, weight: Array) -> Self:
         return type(self)(y, weight, self._tasks, self.n_tasks)
+
+    def part(self, tasks: NDArray[np.intp]) -> tuple["Grouped", NDArray[np.intp]]:
+        rows = np.concatenate([np.arange(self._slices[t].start, self._slices[t].stop) for t in tasks])
+        own = np.repeat(np.arange(len(tasks)), self._counts[tasks])
+        return Grouped(self.y[rows], self.weight[rows], own, len(tasks)), rows
 
     def complete(self) -> bool:
         return self.n_tasks == 1

@@ -1,0 +1,267 @@
+"""What square loss needs of the rows and their labels, where each task has rows and weights of its own.
+
+For task t with features Phi and weights w, both of its own rows: the products ``G_t = Phi' diag(w) Phi``, the cross
+products ``b_t = Phi' diag(w) y`` and the squares ``s_t = y' diag(w) y``, all about the task's means where it has an
+intercept. The best predictors for a structure A solve ``G_t w_t + n alpha (W A^-1)_t = b_t``.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skmtl._linalg import Array, eigh
+from skmtl.solvers.cost import worth_forming_grams
+from skmtl.targets import Labels
+
+TINY = float(np.finfo(float).tiny)
+
+
+class TaskBasis(NamedTuple):
+    """G_t = X diag(g) X' with orthonormal columns X of shape (r, m), and z = X'b_t."""
+
+    X: Array
+    g: Array
+    z: Array
+
+
+class Observed(Protocol):
+    """Rows and labels as square loss sees them; features are in an orthonormal basis of functions."""
+
+    @property
+    def n(self) -> float:
+        """Sum of all weights over the number of tasks, of the whole problem also where this is a part of it."""
+
+    @property
+    def n_labels(self) -> int: ...
+
+    @property
+    def product_cost(self) -> float:
+        """Floating point operations of ``curve``."""
+
+    @property
+    def values(self) -> Array:
+        """Eigenvalues of the mean of the G_t, which is diagonal or nearly so, of shape (r,)."""
+
+    @property
+    def cross(self) -> Array:
+        """The b_t, of shape (r, n_tasks)."""
+
+    @property
+    def squares(self) -> Array:
+        """The s_t, of shape (n_tasks,)."""
+
+    @property
+    def shift(self) -> Array:
+        """Means of the features in each task, about their mean over all rows, of shape (r, n_tasks)."""
+
+    @property
+    def target_mean(self) -> Array:
+        """Means of the targets, of shape (n_tasks,); zero without intercepts."""
+
+    def curve(self, W: Array) -> Array:
+        """W -> (G_t w_t), of shape (r, n_tasks)."""
+
+    def grams(self) -> Array | None:
+        """The G_t, of shape (n_tasks, r, r); None where they are not known."""
+
+    def bases(self) -> list[TaskBasis]:
+        """The G_t decomposed."""
+
+    def entries(self) -> "Entries | None":
+        """The labels one by one; None where only sums over them are known."""
+
+    def part(self, tasks: NDArray[np.intp]) -> "Observed":
+        """The same of some of the tasks, in that order."""
+
+
+class ObservedRows:
+    """Rows and labels in memory.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, r)
+        As ``labels.arrange`` returns them.
+    values : ndarray of shape (r,)
+        Eigenvalues of the rows' covariance, weighted as ``labels.row_weight`` says, which is diagonal.
+    """
+
+    def __init__(self, rows: Array, values: Array, labels: Labels, *, intercept: bool, n: float | None = None) -> None:
+        self._Phi, self._labels, self._intercept = rows, labels, intercept
+        self.values = values
+        self.n = float(labels.weight.sum()) / labels.n_tasks if n is None else n
+        self.n_labels = int(np.count_nonzero(labels.weight))
+        total = np.maximum(labels.sums(labels.weight), TINY)
+        self.cross = labels.adjoint(rows, labels.weight * labels.y)
+        self.shift, self.target_mean = np.zeros_like(self.cross), np.zeros(labels.n_tasks)
+        y = labels.y
+        if intercept:
+            self.shift = labels.adjoint(rows, labels.weight) / total
+            self.target_mean = labels.sums(labels.weight * y) / total
+            self.cross = self.cross - self.shift * (total * self.target_mean)
+            y = y - labels.spread(self.target_mean)
+        self.squares = labels.sums(labels.weight * y**2)
+        r, size = len(values), labels.y.size
+        self._small = worth_forming_grams(len(rows), r, self.n_labels, labels.n_tasks)
+        self.product_cost = 2.0 * labels.n_tasks * r**2 if self._small else 4.0 * size * r
+
+    def curve(self, W: Array) -> Array:
+        if self._small:
+            return times_grams(self._grams, W)
+        return self._labels.normal(self._Phi, self._labels.weight, W, center=self._intercept)
+
+    @cached_property
+    def _grams(self) -> Array:
+        return self._labels.grams(self._Phi, self._labels.weight, center=self._intercept)
+
+    def grams(self) -> Array | None:
+        return self._grams
+
+    @cached_property
+    def _bases(self) -> list[TaskBasis]:
+        entries = self._entries
+        rows = [self._Phi[entries.row[own]] - mean for own, mean in zip(entries.slices, self.shift.T, strict=True)]
+        roots = [entries.inverse_weight[own] ** -0.5 for own in entries.slices]
+        return [_basis(root[:, None] * Phi, b) for root, Phi, b in zip(roots, rows, self.cross.T, strict=True)]
+
+    def bases(self) -> list[TaskBasis]:
+        return self._bases
+
+    @cached_property
+    def _entries(self) -> "Entries":
+        return Entries(self._Phi, self._labels, intercept=self._intercept)
+
+    def entries(self) -> "Entries | None":
+        return self._entries
+
+    def part(self, tasks: NDArray[np.intp]) -> "ObservedRows":
+        labels, rows = self._labels.part(tasks)
+        return ObservedRows(self._Phi[rows], self.values, labels, intercept=self._intercept, n=self.n)
+
+
+@dataclass(frozen=True)
+class ObservedMoments:
+    """The same from sums over rows that are read a block at a time.
+
+    ``stacked`` are the G_t, or empty where they would be too large: then ``read``, which is ``curve``, passes over the
+    rows once more.
+    """
+
+    n: float
+    n_labels: int
+    values: Array
+    cross: Array
+    squares: Array
+    target_mean: Array
+    shift: Array
+    stacked: Array
+    read: Callable[[Array], Array]
+
+    @property
+    def product_cost(self) -> float:
+        # A pass over all rows is dearer than anything else.
+        return 2.0 * self.stacked.size if len(self.stacked) else np.inf
+
+    def curve(self, W: Array) -> Array:
+        return times_grams(self.stacked, W) if len(self.stacked) else self.read(W)
+
+    def grams(self) -> Array | None:
+        return self.stacked if len(self.stacked) else None
+
+    @cached_property
+    def _bases(self) -> list[TaskBasis]:
+        return [TaskBasis(X, np.maximum(g, 0.0), X.T @ b) for (g, X), b in zip(map(eigh, self.stacked), self.cross.T, strict=True)]
+
+    def bases(self) -> list[TaskBasis]:
+        return self._bases
+
+    def entries(self) -> "Entries | None":
+        return None
+
+    def part(self, tasks: NDArray[np.intp]) -> "ObservedMoments":
+        def read(W: Array) -> Array:
+            whole = np.zeros_like(self.cross)
+            whole[:, tasks] = W
+            return self.read(whole)[:, tasks]
+
+        return replace(
+            self,
+            cross=self.cross[:, tasks],
+            squares=self.squares[tasks],
+            target_mean=self.target_mean[tasks],
+            shift=self.shift[:, tasks],
+            stacked=self.stacked[tasks] if len(self.stacked) else self.stacked,
+            read=read,
+        )
+
+
+class Entries:
+    """Labels one by one, task by task, with their rows and weights."""
+
+    def __init__(self, Phi: Array, labels: Labels, *, intercept: bool) -> None:
+        self._Phi, self._labels, self.intercept = Phi, labels, intercept
+        task = np.broadcast_to(labels.spread(np.arange(labels.n_tasks)), labels.y.shape)
+        known = np.nonzero(labels.weight > 0.0)
+        order = np.argsort(task[known], kind="stable")
+        # Where each label stands in arrays laid out like the labels.
+        self.place = tuple(index[order] for index in known)
+        self.row, self.task = self.place[0], task[self.place]
+        self.y, self.inverse_weight = labels.y[self.place], 1.0 / labels.weight[self.place]
+        self.counts = np.bincount(self.task, minlength=labels.n_tasks)
+        ends = np.cumsum(self.counts)
+        self.slices = [slice(end - count, end) for end, count in zip(ends, self.counts, strict=True)]
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @cached_property
+    def K(self) -> Array:
+        """The kernel between the labels' rows, of shape (n_labels, n_labels)."""
+        if len(self.row) < len(self._Phi):
+            Phi = self._Phi[self.row]
+            return Phi @ Phi.T
+        return np.asarray((self._Phi @ self._Phi.T)[np.ix_(self.row, self.row)])
+
+    def at_rows(self, P: Array) -> Array:
+        """Phi P at the row of each label, of shape (n_labels, n_tasks)."""
+        return np.asarray((self._Phi @ P)[self.row])
+
+    def scores(self, W: Array) -> Array:
+        """Phi W at the labels, of shape (n_labels,)."""
+        return self._labels.scores(self._Phi, W)[self.place]
+
+    def squared(self, u: Array) -> float:
+        """The weighted squares of values u of the labels, about each task's mean where there are intercepts."""
+        if self.intercept:
+            sums = np.bincount(self.task, u / self.inverse_weight, minlength=len(self.counts))
+            u = u - (sums / np.maximum(self._totals, TINY))[self.task]
+        return float(np.sum(u**2 / self.inverse_weight))
+
+    @cached_property
+    def _totals(self) -> Array:
+        return np.bincount(self.task, 1.0 / self.inverse_weight, minlength=len(self.counts))
+
+    def adjoint(self, u: Array) -> Array:
+        """Phi'U for values u of the labels, of shape (r, n_tasks)."""
+        U = np.zeros(self._labels.y.shape)
+        U[self.place] = u
+        return self._labels.adjoint(self._Phi, U)
+
+
+def times_grams(grams: Array, W: Array) -> Array:
+    """(G_t w_t), of shape (r, n_tasks)."""
+    return (grams @ W.T[:, :, None])[:, :, 0].T
+
+
+def _basis(Phi: Array, b: Array) -> TaskBasis:
+    """The eigenvectors of Phi'Phi, found on the smaller side of Phi; b lies in their span."""
+    if len(Phi) >= Phi.shape[1]:
+        g, X = eigh(Phi.T @ Phi)
+        return TaskBasis(X, np.maximum(g, 0.0), X.T @ b)
+    g, V = eigh(Phi @ Phi.T)
+    keep = g > len(g) * np.finfo(float).eps * max(g[-1], 0.0) if len(g) else g > 0.0
+    X = Phi.T @ (V[:, keep] / np.sqrt(g[keep]))
+    return TaskBasis(X, g[keep], X.T @ b)

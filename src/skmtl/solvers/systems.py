@@ -1,0 +1,217 @@
+r"""The linear systems of square loss with missing labels, for one structure A.
+
+In the space of the labels, with one dual coefficient c per label y of task t at row i, weight w,
+
+.. math:: M c + E b = y, \qquad E'c = 0, \qquad M = K_{ii'} A_{tt'} + n \alpha \operatorname{diag}(1 / w),
+
+where E says which label is of which task, and b are the intercepts (without them, E is left out). In the space of the
+features, with W = G diag(root) U' for A = U diag(root^2) U' (see :class:`Whitening`) and v_t = root * U_t,
+
+.. math:: (n \alpha I + B) g = \sum_t v_t \otimes b_t, \qquad B = \sum_t v_t v_t' \otimes G_t.
+
+Both are symmetric, positive definite and have the same spectrum but for n alpha. A small change D of A moves
+P = Phi'C by ``-Phi' M^-1 Phi P D``: that is all that the joint Newton needs.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from skmtl._linalg import Array, conjugate_gradients
+from skmtl.solvers.observed import Entries, Observed, times_grams
+from skmtl.solvers.whitening import Whitening
+
+MAX_ROUNDS, MAX_STEPS = 10, 500
+
+
+def pairs(n_tasks: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The entries of a symmetric matrix on and below its diagonal: coordinates of a change of the structure."""
+    return np.tril_indices(n_tasks)
+
+
+class LabelFactor:
+    """M with its border, factorized."""
+
+    def __init__(self, entries: Entries, A: Array, ridge: float) -> None:
+        self.A, self.ridge, self._entries = A, ridge, entries
+        M = _scaled_kernel(entries, A)
+        M[np.diag_indices_from(M)] += ridge * entries.inverse_weight
+        self._L = linalg.cholesky(M, lower=True, overwrite_a=True, check_finite=False)
+        tasks = np.flatnonzero(entries.counts) if entries.intercept else np.zeros(0, dtype=np.intp)
+        E = np.asfortranarray((entries.task[:, None] == tasks).astype(float))
+        # In the coordinates L^-1 the border is made orthonormal, so that E'c = 0 is a projection.
+        self._border = np.linalg.qr(self._forward(E))[0]
+
+    def _forward(self, Y: Array) -> Array:
+        return np.asarray(linalg.blas.dtrsm(1.0, self._L, Y, lower=1))
+
+    def _project(self, Z: Array) -> Array:
+        return Z - self._border @ (self._border.T @ Z)
+
+    def solve(self, y: Array) -> Array:
+        """c = N y, of shape (n_labels,)."""
+        z = self._project(linalg.blas.dtrsv(self._L, y, lower=1))
+        return np.asarray(linalg.blas.dtrsv(self._L, z, lower=1, trans=1))
+
+    def respond(self, E: Array) -> Array:
+        """Phi' N Phi E, of shape (r, n_tasks)."""
+        return self._entries.adjoint(self.solve(self._entries.scores(E)))
+
+    def curvature(self, P: Array) -> Array:
+        """<P D, Phi' N Phi P D'> for all ``pairs`` D and D' at once."""
+        entries, (t, s) = self._entries, pairs(P.shape[1])
+        scores = entries.at_rows(P)
+        moved = np.zeros((len(entries), len(t)), order="F")
+        for m, (one, other) in enumerate(zip(t, s, strict=True)):
+            moved[entries.slices[one], m] = scores[entries.slices[one], other]
+            moved[entries.slices[other], m] = scores[entries.slices[other], one]
+        Z = self._project(self._forward(moved))
+        return np.asarray(Z.T @ Z)
+
+    def inverse_blocks(self, blocks: list[NDArray[np.intp]]) -> list[Array]:
+        """The blocks on the diagonal of N that belong to these labels."""
+        inverse, _ = linalg.lapack.dtrtri(self._L, lower=1)
+        # N = L^-T (I - FF') L^-1 for the orthonormal border F.
+        outside = self._border.T @ inverse
+        return [inverse[:, b].T @ inverse[:, b] - outside[:, b].T @ outside[:, b] for b in blocks]
+
+
+def _scaled_kernel(entries: Entries, A: Array) -> Array:
+    """K_ii' A_tt' on and below the diagonal, in Fortran's order, which LAPACK overwrites."""
+    M = np.empty(entries.K.shape, order="F")
+    if len(entries) < 40 * len(A):
+        # Many small blocks: one product of the whole.
+        np.multiply(entries.K, A[np.ix_(entries.task, entries.task)], out=M)
+        return M
+    for t, own in enumerate(entries.slices):
+        for s, other in enumerate(entries.slices[: t + 1]):
+            np.multiply(entries.K[own, other], A[t, s], out=M[own, other])
+    return M
+
+
+def dual_coefficients(factor: LabelFactor, entries: Entries, A: Array, ridge: float, start: Array, gap: float) -> Array:
+    """c for the structure A from the factor of another, to a relative gap of the supervised step.
+
+    The border is that of the factor, so that all directions keep E'c = 0.
+    """
+
+    def apply(c: Array) -> Array:
+        return entries.scores(entries.adjoint(c) @ A) + ridge * entries.inverse_weight * c
+
+    def finished(left: Array, _: float) -> bool:
+        # The gap of predictors and dual coefficients that belong to one another is the error that is left in y.
+        return entries.squared(left) <= enough
+
+    # y'c is n / ridge times the value.
+    enough = gap * ridge * max(float(entries.y @ start), 0.0)
+    left = entries.y - apply(start)
+    return start + conjugate_gradients(apply, left, factor.solve, finished, max_steps=MAX_STEPS)
+
+
+class FeatureSystem:
+    """Features by features, of all tasks, factorized: predictors W, of shape (r, n_tasks), and their norm."""
+
+    def __init__(self, observed: Observed, A: Array, ridge: float) -> None:
+        grams = observed.grams()
+        assert grams is not None  # the road is taken where they are known
+        self._grams, self._ridge, self._white = grams, ridge, Whitening(A)
+        n_tasks, r, _ = grams.shape
+        self._V = self._white.U * self._white.root
+        j, k = pairs(n_tasks)
+        # All blocks by one product: T (T + 1) / 2 pairs of coordinates times the matrices of the tasks.
+        blocks = (self._V[:, j] * self._V[:, k]).T @ grams.reshape(n_tasks, -1)
+        S = np.empty((n_tasks, r, n_tasks, r))
+        S[j, :, k, :] = blocks.reshape(-1, r, r)
+        S = S.reshape(n_tasks * r, n_tasks * r)
+        S[np.diag_indices_from(S)] += ridge
+        # The lower triangle in the order of C is the upper one in that of LAPACK.
+        self._R = linalg.cholesky(S.T, lower=False, overwrite_a=True, check_finite=False)
+        G = self._solve(self._white.whiten_gradient(observed.cross))
+        self.W, self.norm = self._white.unwhiten(G), float(np.sum(G**2))
+
+    def _solve(self, rhs: Array) -> Array:
+        solved = linalg.cho_solve((self._R, False), np.ascontiguousarray(rhs.T).ravel(), check_finite=False)
+        return np.asarray(solved.reshape(rhs.T.shape).T)
+
+    def respond(self, E: Array) -> Array:
+        """Phi' M^-1 Phi E, of shape (r, n_tasks)."""
+        curved = times_grams(self._grams, E)
+        moved = self._white.unwhiten(self._solve(self._white.whiten_gradient(curved)))
+        return (curved - times_grams(self._grams, moved)) / self._ridge
+
+    def curvature(self, P: Array) -> Array:
+        """<P D, Phi' M^-1 Phi P D'> for all ``pairs`` D and D' at once."""
+        n_tasks = len(self._grams)
+        t, s = pairs(n_tasks)
+        place = np.empty((n_tasks, n_tasks), dtype=np.intp)
+        place[t, s] = place[s, t] = np.arange(len(t))
+        # G_t p_s for all t and s; D = ts moves the predictor of t along p_s and that of s along p_t.
+        curved = self._grams @ P
+        H = np.zeros((len(t), len(t)))
+        for task in range(n_tasks):
+            H[np.ix_(place[task], place[task])] += P.T @ curved[task]
+        one, two = curved[t, :, s], curved[s, :, t] * (t != s)[:, None]
+        moved = self._V[t][:, :, None] * one[:, None, :] + self._V[s][:, :, None] * two[:, None, :]
+        Z = linalg.blas.dtrsm(1.0, self._R, np.asfortranarray(moved.reshape(len(t), -1).T), trans_a=1)
+        # M^-1 = (I - Phi (n alpha + Phi'Phi)^-1 Phi') / (n alpha) in whitened coordinates.
+        return (H - Z.T @ Z) / self._ridge
+
+
+class SeparateSystem:
+    """The tasks apart, for a structure diag(a): each in the eigenbasis of its own G_t."""
+
+    def __init__(self, observed: Observed, a: Array, ridge: float) -> None:
+        self._bases, self._a, self._ridge = observed.bases(), a, ridge
+        columns = [X @ (z / (g + ridge / a_t)) for a_t, (X, g, z) in zip(a, self._bases, strict=True)]
+        self.W = np.stack(columns, axis=1)
+        self.norm = float(np.sum(self.W**2 / a))
+
+    def respond(self, E: Array) -> Array:
+        """Phi' M^-1 Phi E, of shape (r, n_tasks)."""
+        columns = [
+            X @ ((g / (g * a_t + self._ridge)) * (X.T @ e))
+            for a_t, (X, g, _), e in zip(self._a, self._bases, E.T, strict=True)
+        ]
+        return np.stack(columns, axis=1)
+
+
+class IterativeSystem:
+    """Features by features, by conjugate gradients, to a relative gap of the supervised step.
+
+    The operator of complete labels, which is diagonal in the eigenbases of the rows and of A, is the preconditioner:
+    its eigenvalues k are those of the mean of the G_t, so that it knows the share of labels that is there.
+    """
+
+    def __init__(self, observed: Observed, A: Array, ridge: float, start: Array, gap: float) -> None:
+        self._observed, self._ridge, self._white = observed, ridge, Whitening(A)
+        self._diagonal = ridge + observed.values[:, None] * self._white.root**2
+        rhs = self._white.whiten_gradient(observed.cross)
+        G, squares = self._white.whiten(start), float(observed.squares.sum())
+        self.steps = 0
+        for _ in range(MAX_ROUNDS):
+            left = rhs - self._apply(G)
+            # n times the value is s - <rhs + left, g>, and the gap is at most |left|^2 / (n alpha).
+            enough = ridge * gap * max(squares - float(np.sum((rhs + left) * G)), 0.0)
+            if float(np.sum(left**2)) <= enough:
+                break
+            G = G + self._solve(left, enough)
+        self.W, self.norm = self._white.unwhiten(G), float(np.sum(G**2))
+
+    def _apply(self, G: Array) -> Array:
+        self.steps += 1
+        curved = self._observed.curve(self._white.unwhiten(G))
+        return self._white.whiten_gradient(curved) + self._ridge * G
+
+    def _solve(self, rhs: Array, enough: float) -> Array:
+        return conjugate_gradients(
+            self._apply,
+            rhs,
+            lambda r: r / self._diagonal,
+            lambda r, _: float(np.sum(r**2)) <= enough,
+            max_steps=MAX_STEPS,
+        )
+
+    def respond(self, E: Array) -> Array:
+        """Phi' M^-1 Phi E were all labels there, of shape (r, n_tasks)."""
+        rotated = self._observed.values[:, None] * (E @ self._white.U)
+        return np.asarray((rotated / self._diagonal) @ self._white.U.T)
