@@ -1,7 +1,5 @@
 """The training rows as sums over their blocks, for square loss."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from skmtl._linalg import Array
@@ -9,8 +7,8 @@ from skmtl.features import FeatureMap
 from skmtl.objective import Supervised
 from skmtl.solvers.design import spectrum
 from skmtl.solvers.missing_labels import MissingLabelRidge
-from skmtl.solvers.observed import ObservedMoments
 from skmtl.solvers.moments import LARGEST_GRAMS, ReadMoments, ReadNormal, TableMoments
+from skmtl.solvers.observed import ObservedMoments
 from skmtl.solvers.ridge import Ridge
 from skmtl.targets import BlockLabels
 
@@ -48,8 +46,15 @@ class BlockDesign:
             return Ridge(self.values, projected, max(rest, 0.0), self.n, alpha)
         shift = (tasks.mean - self._moments.pooled.mean) @ self._basis
         observed = ObservedMoments(
-            n=self.n, n_labels=0, values=self.values, cross=cross, squares=tasks.squares,
-            target_mean=np.zeros(cross.shape[1]), shift=shift.T, stacked=self._basis.T @ tasks.gram @ self._basis, read=self._read,
+            n=self.n,
+            n_labels=round(self.n * cross.shape[1]),
+            values=self.values,
+            cross=cross,
+            squares=tasks.squares,
+            target_mean=np.zeros(cross.shape[1]),
+            shift=shift.T,
+            stacked=self._basis.T @ tasks.gram @ self._basis,
+            read=self._read,
         )
         return MissingLabelRidge(observed, alpha)
 

@@ -1,6 +1,7 @@
 """Newton on the structure with f eliminated: the whole problem at once, for square loss and complete labels."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import cast
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from skmtl._continuation import GENTLE_RIDGE, STAGE_TOL, descend
 from skmtl._linalg import Array, inverse_spd
-from skmtl.objective import EliminatedFit, Problem, Proof
+from skmtl.objective import Eliminable, EliminatedFit, Problem, Proof
 from skmtl.penalties.base import ASK_EARLY, Certify, SmoothPoint
 
 # Newton from a structure with a ridge, the last ridge or not: structure, gap and iterations.
@@ -16,7 +17,9 @@ Stage = Callable[[Array, float, bool], tuple[Array, float, int]]
 
 WARM_ITERATIONS = 25
 DIAGONAL_ROUNDS = 20
-FIRST_ERROR, GAIN_ERROR, SMALLEST_ERROR = 1e-3, 1e-3, 1e-2
+FIRST_ERROR, GAIN_ERROR, SMALLEST_ERROR = 1e-3, 1e-3, 1e-4
+CERTIFY_TOL = 30.0
+START_TOL = 1e-2
 
 
 class _Eliminated:
@@ -58,7 +61,8 @@ def solve_jointly(
 
     def certify(A: Array, point: SmoothPoint, value: float) -> float:
         nonlocal proof
-        proof = problem.certify(A, cast(_Eliminated, point).fit)
+        # The bound feels errors of C that the value does not.
+        proof = problem.certify(A, problem.fit(A, tol=min(CERTIFY_TOL * tol, 1e-3)))
         report(proof)
         return proof.gap
 
@@ -66,6 +70,8 @@ def solve_jointly(
         return _newton(problem, A, eps, certify if last else _accept, tol if last else STAGE_TOL, budget)
 
     n_iter = 0
+    if start is None and not cast(Eliminable, problem.supervised).quick:
+        start = _near_start(problem)
     if start is not None:
         _, gap, n_iter = stage(start, problem.eps, True, min(WARM_ITERATIONS, max_iter))
         if gap <= tol and proof is not None:
@@ -92,6 +98,8 @@ def estimate_jointly(
     def stage(A: Array, eps: float, last: bool) -> tuple[Array, float, int]:
         return _newton(problem, A, eps, take, tol / ASK_EARLY, max_iter)
 
+    if start is None and not cast(Eliminable, problem.supervised).quick:
+        start = _near_start(problem)
     A, _, n_iter = _descend(problem, stage) if start is None else stage(start, problem.eps, True)
     assert fit is not None  # every stage ends so
     return problem.unproved(A, fit), n_iter
@@ -111,11 +119,16 @@ def _newton(
             return None
         point = _Eliminated(problem, A, P, eps, np.sqrt(error))
         if last < np.inf:
-            error = max(SMALLEST_ERROR * tol, min(error, GAIN_ERROR * abs(last - point.value) / abs(point.value)))
+            gain = abs(last - point.value) / abs(point.value)
+            error = max(SMALLEST_ERROR * tol, min(error, GAIN_ERROR * gain))
         last = point.value
         return point
 
     return problem.penalty.minimize_with(smooth, A, certify=certify, tol=tol, max_iter=max_iter)
+
+
+def _ignore(proof: Proof) -> None:
+    pass
 
 
 def _accept(A: Array, point: SmoothPoint, value: float) -> float:
@@ -126,22 +139,32 @@ def _accept(A: Array, point: SmoothPoint, value: float) -> float:
 def _descend(problem: Problem, stage: Stage) -> tuple[Array, float, int]:
     """The stages from a diagonal structure and a gentle ridge on."""
     diagonal, size = _diagonal_start(problem)
-    if problem.supervised.quick:
-        return descend(stage, diagonal, problem.eps, GENTLE_RIDGE * size)
-    fit = problem.fit(diagonal, tol=1e-2)
-    S = fit.energy(diagonal) + problem.eps * np.eye(problem.n_tasks)
-    start = problem.penalty.minimize(S, tol=1e-3).structure
-    first = problem.eps if problem.eps > 1e-3 * size else GENTLE_RIDGE * size
-    return descend(stage, start, problem.eps, first)
+    return descend(stage, diagonal, problem.eps, GENTLE_RIDGE * size)
+
+
+def _near_start(problem: Problem) -> Array:
+    """A structure near the solution, where evaluations are dear.
+
+    From a step in closed form that is near, or from the tasks apart, which are cheap, and one structure step.
+    """
+    surrogate = cast(Eliminable, problem.supervised).surrogate()
+    if surrogate is not None:
+        nearby = replace(problem, supervised=surrogate)
+        return estimate_jointly(nearby, start=None, tol=START_TOL, max_iter=20, report=_ignore)[0].structure
+    diagonal, _ = _diagonal_start(problem)
+    S = problem.fit(diagonal, tol=START_TOL).energy(diagonal) + problem.eps * np.eye(problem.n_tasks)
+    return problem.penalty.minimize(S, tol=START_TOL).structure
 
 
 def _diagonal_start(problem: Problem) -> tuple[Array, float]:
     """Where the alternation among diagonal structures leads, and the largest mean of diag(B'KB) on the way."""
+    supervised = cast(Eliminable, problem.supervised)
+    supervised = supervised.surrogate() or supervised
     a, size = np.ones(problem.n_tasks), 0.0
     for _ in range(DIAGONAL_ROUNDS):
-        energy = problem.supervised.diagonal_energy(a)
+        energy = supervised.diagonal_energy(a)
         last, a = a, np.sqrt(energy + problem.eps)
         size = max(size, float(np.mean(energy)))
-        if not problem.supervised.quick and np.all(np.abs(a - last) <= 0.03 * a):
+        if not supervised.quick and np.all(np.abs(a - last) <= 0.03 * a):
             break
     return np.diag(a), size

@@ -7,8 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skmtl._linalg import Array, symmetric_part
+from skmtl.solvers.completed import CompletedFactor
 from skmtl.solvers.cost import choose_road, worth_decomposing_tasks, worth_forming_curvature, worth_refactorizing
-from skmtl.solvers.observed import Entries, Observed
+from skmtl.solvers.observed import Observed
+from skmtl.solvers.ridge import Ridge
 from skmtl.solvers.systems import (
     FeatureSystem,
     IterativeSystem,
@@ -27,7 +29,7 @@ class MissingLabelRidge:
 
     Parameters
     ----------
-    road : {"labels", "features", "iterative"}, optional
+    road : {"labels", "completed", "features", "iterative"}, optional
         Which linear system is solved, and how; by default the cheapest.
     """
 
@@ -39,7 +41,9 @@ class MissingLabelRidge:
         self.road = choose_road(observed, alpha) if road is None else road
         # Where iterations start: predictors, dual coefficients, and the last factor, which serves near structures.
         self._W = np.zeros_like(observed.cross)
-        self._factor: tuple[LabelFactor, Array] | None = None
+        self._factor: tuple[LabelFactor | CompletedFactor, Array] | None = None
+        # The last structure, the gap of its fit, and the fit.
+        self._last: tuple[Array, float, MissingLabelFit] | None = None
 
     @property
     def n_tasks(self) -> int:
@@ -56,6 +60,21 @@ class MissingLabelRidge:
         other._W, other._factor = self._W, self._factor
         return other
 
+    def surrogate(self) -> Ridge | None:
+        """The closed form for complete labels that is near; None where the tasks apart are a better start."""
+        if self.road in ("labels", "features"):
+            return None
+        observed = self.observed
+        if self.road == "completed":
+            # Zero, which is the mean, for every label that is missing.
+            rows = observed.completed()
+            Y = rows.fill(observed.entries(), observed.entries().y)
+            return Ridge.from_targets(rows.k, rows.V.T @ Y, Y, observed.n, self.alpha)
+        # The mean of the G_t for each of them.
+        targets = observed.cross / np.sqrt(observed.values)[:, None]
+        rest = max(float(observed.squares.sum()) - float(np.sum(targets**2)), 0.0)
+        return Ridge(observed.values, targets, rest, observed.n, self.alpha)
+
     def part(self, tasks: NDArray[np.intp]) -> "MissingLabelRidge":
         """The problem of some of the tasks, in that order; n is still that of all."""
         other = MissingLabelRidge(self.observed.part(tasks), self.alpha)
@@ -65,43 +84,55 @@ class MissingLabelRidge:
     def solve(self, A: Array, *, tol: float = 0.0) -> "MissingLabelFit":
         """The best f for the structure A, or one whose dual coefficients are as exact as ``tol`` asks."""
         gap = max(tol**2, SMALLEST_GAP)
-        if self._separate and np.count_nonzero(A) == len(A):
-            return MissingLabelFit.from_predictors(self, A, SeparateSystem(self.observed, np.diag(A), self.ridge))
-        if self.road == "labels":
-            return self._solve_labels(A, gap)
+        if self._last is None or self._last[1] > gap or not np.array_equal(self._last[0], A):
+            fit, exact = self._solve(A, gap)
+            self._last = A.copy(), 0.0 if exact else gap, fit
+        return self._last[2]
+
+    def _solve(self, A: Array, gap: float) -> "tuple[MissingLabelFit, bool]":
+        """The fit, and whether it is exact rather than of this relative gap."""
+        observed, ridge = self.observed, self.ridge
+        if np.count_nonzero(A) == len(A) and worth_decomposing_tasks(observed, self.road):
+            return MissingLabelFit.from_predictors(self, A, SeparateSystem(observed, np.diag(A), ridge)), True
         if self.road == "features":
-            return MissingLabelFit.from_predictors(self, A, FeatureSystem(self.observed, A, self.ridge))
-        system = IterativeSystem(self.observed, A, self.ridge, self._W, gap)
-        self._W = system.W
-        return MissingLabelFit.from_predictors(self, A, system)
-
-    @property
-    def _separate(self) -> bool:
-        return worth_decomposing_tasks(self.observed, self.road)
-
-    def _solve_labels(self, A: Array, gap: float) -> "MissingLabelFit":
-        entries = self.observed.entries()
-        assert entries is not None  # the road is taken where they are known
-        if self._factor is None or worth_refactorizing(self._factor[0], A, self.ridge, gap, self.observed.product_cost):
-            factor = LabelFactor(entries, A, self.ridge)
+            return MissingLabelFit.from_predictors(self, A, FeatureSystem(observed, A, ridge)), True
+        if self.road == "iterative":
+            system = IterativeSystem(observed, A, ridge, self._W, gap)
+            self._W = system.W
+            return MissingLabelFit.from_predictors(self, A, system), False
+        entries = observed.entries()
+        renew = self._factor is None or worth_refactorizing(self._factor[0], A, ridge, gap, observed.product_cost)
+        if self._factor is None or renew:
+            factor = self._factorize(A)
             c = factor.solve(entries.y)
         else:
             factor, start = self._factor
-            c = dual_coefficients(factor, entries, A, self.ridge, start, gap)
+            c = dual_coefficients(factor, entries, A, ridge, start, gap)
         self._factor = factor, c
-        return MissingLabelFit.from_labels(self, A, factor, entries, c)
+        return MissingLabelFit.from_labels(self, A, factor, c), renew
 
-    def diagonal_energy(self, a: Array, *, tol: float = 1e-3) -> Array:
+    def _factorize(self, A: Array) -> LabelFactor | CompletedFactor:
+        observed = self.observed
+        if self.road == "labels":
+            return LabelFactor(observed.entries(), A, self.ridge)
+        return CompletedFactor(observed.completed(), observed.entries(), A, self.ridge)
+
+    def diagonal_energy(self, a: Array, *, tol: float = 1e-2) -> Array:
         """Squared norms of the tasks' predictors for the structure diag(a), of shape (n_tasks,)."""
-        A = np.diag(a)
-        return np.sum(self.solve(A, tol=tol).coefficients() ** 2, axis=0)
+        return np.sum(self.solve(np.diag(a), tol=tol).coefficients() ** 2, axis=0)
 
 
 class Response(Protocol):
-    """A linear system that was solved."""
+    """A linear system that was solved: how P = Phi'C moves when the structure does."""
+
+    # Unknowns of the factor, where ``curvature`` is there; else zero.
+    size: int
 
     def respond(self, E: Array) -> Array:
         """Phi' M^-1 Phi E, or near that, of shape (r, n_tasks)."""
+
+    def curvature(self, P: Array) -> Array:
+        """<P D, Phi' M^-1 Phi P D'> for all ``pairs`` D and D' at once."""
 
 
 class PredictorSystem(Response, Protocol):
@@ -140,11 +171,9 @@ class MissingLabelFit:
         self.factor, self._YC, self._CC = P, YC, CC
 
     @classmethod
-    def from_labels(
-        cls, problem: MissingLabelRidge, A: Array, factor: LabelFactor, entries: Entries, c: Array
-    ) -> "MissingLabelFit":
+    def from_labels(cls, problem: MissingLabelRidge, A: Array, factor: "Response", c: Array) -> "MissingLabelFit":
         """From the dual coefficients of the labels, whose predictors are W = Phi'C A."""
-        observed, alpha = problem.observed, problem.alpha
+        observed, entries, alpha = problem.observed, problem.observed.entries(), problem.alpha
         P = entries.adjoint(c)
         W = P @ A
         left = entries.y - entries.scores(W)
@@ -207,8 +236,10 @@ class MissingLabelFit:
     @cached_property
     def _curvature(self) -> Array | None:
         """Half the second derivative over all pairs of tasks, where forming it pays."""
-        form = getattr(self._system, "curvature", None)
-        return form(self.factor) if form and worth_forming_curvature(self._problem.n_tasks) else None
+        size = self._system.size
+        if size and worth_forming_curvature(size, self._problem.n_tasks):
+            return self._system.curvature(self.factor)
+        return None
 
     def hessian(self, D: Array) -> Array:
         """Second derivative of ``value`` / alpha in the direction D of the structure: 2 sym(P' Phi' M^-1 Phi P D)."""

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skmtl._linalg import Array, eigh
-from skmtl.solvers.cost import worth_forming_grams
+from skmtl.solvers.cost import LARGEST, gram_product, row_product, worth_forming_grams
+from skmtl.solvers.entries import CompletedRows, Entries
 from skmtl.targets import Labels
 
 TINY = float(np.finfo(float).tiny)
@@ -36,11 +37,26 @@ class Observed(Protocol):
         """Sum of all weights over the number of tasks, of the whole problem also where this is a part of it."""
 
     @property
+    def n_rows(self) -> int: ...
+
+    @property
     def n_labels(self) -> int: ...
 
     @property
+    def n_missing(self) -> int | None:
+        """Entries of the table without a label; None where it is no table with one weight for each row."""
+
+    @property
     def product_cost(self) -> float:
-        """Floating point operations of ``curve``."""
+        """What ``curve`` costs, as :mod:`skmtl.solvers.cost` counts."""
+
+    @property
+    def has_grams(self) -> bool:
+        """Whether ``grams`` are known, or can be."""
+
+    @property
+    def has_entries(self) -> bool:
+        """Whether ``entries`` are known."""
 
     @property
     def values(self) -> Array:
@@ -65,14 +81,17 @@ class Observed(Protocol):
     def curve(self, W: Array) -> Array:
         """W -> (G_t w_t), of shape (r, n_tasks)."""
 
-    def grams(self) -> Array | None:
-        """The G_t, of shape (n_tasks, r, r); None where they are not known."""
+    def grams(self) -> Array:
+        """The G_t, of shape (n_tasks, r, r), where they are known."""
 
     def bases(self) -> list[TaskBasis]:
         """The G_t decomposed."""
 
-    def entries(self) -> "Entries | None":
-        """The labels one by one; None where only sums over them are known."""
+    def entries(self) -> Entries:
+        """The labels one by one, where they are known."""
+
+    def completed(self) -> CompletedRows:
+        """The rows with a weight each, where ``n_missing`` is known."""
 
     def part(self, tasks: NDArray[np.intp]) -> "Observed":
         """The same of some of the tasks, in that order."""
@@ -104,9 +123,13 @@ class ObservedRows:
             self.cross = self.cross - self.shift * (total * self.target_mean)
             y = y - labels.spread(self.target_mean)
         self.squares = labels.sums(labels.weight * y**2)
-        r, size = len(values), labels.y.size
-        self._small = worth_forming_grams(len(rows), r, self.n_labels, labels.n_tasks)
-        self.product_cost = 2.0 * labels.n_tasks * r**2 if self._small else 4.0 * size * r
+        self.n_rows, r, size = len(rows), len(values), labels.y.size
+        self._small = worth_forming_grams(self.n_rows, r, size, self.n_labels, labels.n_tasks)
+        self.product_cost = gram_product(r, labels.n_tasks) if self._small else row_product(self.n_rows, r, size)
+        self.has_grams, self.has_entries = labels.n_tasks * r**2 <= LARGEST, True
+        row_weight = labels.weight.max(axis=1, keepdims=True) if labels.weight.ndim == 2 else None
+        uniform = row_weight is not None and np.all((labels.weight == row_weight) | (labels.weight == 0.0))
+        self.n_missing = size - self.n_labels if uniform else None
 
     def curve(self, W: Array) -> Array:
         if self._small:
@@ -117,7 +140,7 @@ class ObservedRows:
     def _grams(self) -> Array:
         return self._labels.grams(self._Phi, self._labels.weight, center=self._intercept)
 
-    def grams(self) -> Array | None:
+    def grams(self) -> Array:
         return self._grams
 
     @cached_property
@@ -131,11 +154,18 @@ class ObservedRows:
         return self._bases
 
     @cached_property
-    def _entries(self) -> "Entries":
+    def _entries(self) -> Entries:
         return Entries(self._Phi, self._labels, intercept=self._intercept)
 
-    def entries(self) -> "Entries | None":
+    def entries(self) -> Entries:
         return self._entries
+
+    @cached_property
+    def _completed(self) -> CompletedRows:
+        return CompletedRows(self._Phi, self._labels.weight, intercept=self._intercept)
+
+    def completed(self) -> CompletedRows:
+        return self._completed
 
     def part(self, tasks: NDArray[np.intp]) -> "ObservedRows":
         labels, rows = self._labels.part(tasks)
@@ -160,26 +190,42 @@ class ObservedMoments:
     stacked: Array
     read: Callable[[Array], Array]
 
+    has_entries, n_missing = False, None
+
+    @property
+    def has_grams(self) -> bool:
+        return len(self.stacked) > 0
+
+    @property
+    def n_rows(self) -> int:
+        return self.n_labels
+
     @property
     def product_cost(self) -> float:
-        # A pass over all rows is dearer than anything else.
-        return 2.0 * self.stacked.size if len(self.stacked) else np.inf
+        # A pass over all rows is dearer than anything else, but there is nothing else then.
+        return gram_product(*self.cross.shape) if len(self.stacked) else 1.0
 
     def curve(self, W: Array) -> Array:
         return times_grams(self.stacked, W) if len(self.stacked) else self.read(W)
 
-    def grams(self) -> Array | None:
-        return self.stacked if len(self.stacked) else None
+    def grams(self) -> Array:
+        return self.stacked
 
     @cached_property
     def _bases(self) -> list[TaskBasis]:
-        return [TaskBasis(X, np.maximum(g, 0.0), X.T @ b) for (g, X), b in zip(map(eigh, self.stacked), self.cross.T, strict=True)]
+        return [
+            TaskBasis(X, np.maximum(g, 0.0), X.T @ b)
+            for (g, X), b in zip(map(eigh, self.stacked), self.cross.T, strict=True)
+        ]
 
     def bases(self) -> list[TaskBasis]:
         return self._bases
 
-    def entries(self) -> "Entries | None":
-        return None
+    def entries(self) -> Entries:
+        raise NotImplementedError("labels that are read in blocks are not kept.")
+
+    def completed(self) -> CompletedRows:
+        raise NotImplementedError("labels that are read in blocks are not kept.")
 
     def part(self, tasks: NDArray[np.intp]) -> "ObservedMoments":
         def read(W: Array) -> Array:
@@ -196,59 +242,6 @@ class ObservedMoments:
             stacked=self.stacked[tasks] if len(self.stacked) else self.stacked,
             read=read,
         )
-
-
-class Entries:
-    """Labels one by one, task by task, with their rows and weights."""
-
-    def __init__(self, Phi: Array, labels: Labels, *, intercept: bool) -> None:
-        self._Phi, self._labels, self.intercept = Phi, labels, intercept
-        task = np.broadcast_to(labels.spread(np.arange(labels.n_tasks)), labels.y.shape)
-        known = np.nonzero(labels.weight > 0.0)
-        order = np.argsort(task[known], kind="stable")
-        # Where each label stands in arrays laid out like the labels.
-        self.place = tuple(index[order] for index in known)
-        self.row, self.task = self.place[0], task[self.place]
-        self.y, self.inverse_weight = labels.y[self.place], 1.0 / labels.weight[self.place]
-        self.counts = np.bincount(self.task, minlength=labels.n_tasks)
-        ends = np.cumsum(self.counts)
-        self.slices = [slice(end - count, end) for end, count in zip(ends, self.counts, strict=True)]
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    @cached_property
-    def K(self) -> Array:
-        """The kernel between the labels' rows, of shape (n_labels, n_labels)."""
-        if len(self.row) < len(self._Phi):
-            Phi = self._Phi[self.row]
-            return Phi @ Phi.T
-        return np.asarray((self._Phi @ self._Phi.T)[np.ix_(self.row, self.row)])
-
-    def at_rows(self, P: Array) -> Array:
-        """Phi P at the row of each label, of shape (n_labels, n_tasks)."""
-        return np.asarray((self._Phi @ P)[self.row])
-
-    def scores(self, W: Array) -> Array:
-        """Phi W at the labels, of shape (n_labels,)."""
-        return self._labels.scores(self._Phi, W)[self.place]
-
-    def squared(self, u: Array) -> float:
-        """The weighted squares of values u of the labels, about each task's mean where there are intercepts."""
-        if self.intercept:
-            sums = np.bincount(self.task, u / self.inverse_weight, minlength=len(self.counts))
-            u = u - (sums / np.maximum(self._totals, TINY))[self.task]
-        return float(np.sum(u**2 / self.inverse_weight))
-
-    @cached_property
-    def _totals(self) -> Array:
-        return np.bincount(self.task, 1.0 / self.inverse_weight, minlength=len(self.counts))
-
-    def adjoint(self, u: Array) -> Array:
-        """Phi'U for values u of the labels, of shape (r, n_tasks)."""
-        U = np.zeros(self._labels.y.shape)
-        U[self.place] = u
-        return self._labels.adjoint(self._Phi, U)
 
 
 def times_grams(grams: Array, W: Array) -> Array:

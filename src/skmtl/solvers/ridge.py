@@ -59,6 +59,9 @@ class Ridge:
         C = self.targets / (self.values[:, None] * a + self.n * self.alpha)
         return a**2 * np.einsum("i,it,it->t", self.values, C, C)
 
+    def surrogate(self) -> None:
+        """None: a step in closed form needs nothing to start from."""
+
     def part(self, tasks: NDArray[np.intp]) -> "Ridge":
         """The problem of these tasks alone, with their share of the rest."""
         return replace(self, targets=self.targets[:, tasks], rest=self.rest * len(tasks) / self.n_tasks)

@@ -13,12 +13,16 @@ Both are symmetric, positive definite and have the same spectrum but for n alpha
 P = Phi'C by ``-Phi' M^-1 Phi P D``: that is all that the joint Newton needs.
 """
 
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
 from skmtl._linalg import Array, conjugate_gradients
-from skmtl.solvers.observed import Entries, Observed, times_grams
+from skmtl.solvers.cost import WAIT
+from skmtl.solvers.entries import Entries
+from skmtl.solvers.observed import Observed, times_grams
 from skmtl.solvers.whitening import Whitening
 
 MAX_ROUNDS, MAX_STEPS = 10, 500
@@ -29,11 +33,19 @@ def pairs(n_tasks: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return np.tril_indices(n_tasks)
 
 
+class Inverse(Protocol):
+    """What takes labels y to dual coefficients c, exactly for one structure."""
+
+    def solve(self, y: Array) -> Array: ...
+
+
 class LabelFactor:
     """M with its border, factorized."""
 
     def __init__(self, entries: Entries, A: Array, ridge: float) -> None:
         self.A, self.ridge, self._entries = A, ridge, entries
+        self.size = len(entries)
+        self.cost, self.step_cost = self.size**3 / 3.0, 2.0 * WAIT * self.size**2
         M = _scaled_kernel(entries, A)
         M[np.diag_indices_from(M)] += ridge * entries.inverse_weight
         self._L = linalg.cholesky(M, lower=True, overwrite_a=True, check_finite=False)
@@ -89,7 +101,7 @@ def _scaled_kernel(entries: Entries, A: Array) -> Array:
     return M
 
 
-def dual_coefficients(factor: LabelFactor, entries: Entries, A: Array, ridge: float, start: Array, gap: float) -> Array:
+def dual_coefficients(factor: Inverse, entries: Entries, A: Array, ridge: float, start: Array, gap: float) -> Array:
     """c for the structure A from the factor of another, to a relative gap of the supervised step.
 
     The border is that of the factor, so that all directions keep E'c = 0.
@@ -113,16 +125,15 @@ class FeatureSystem:
 
     def __init__(self, observed: Observed, A: Array, ridge: float) -> None:
         grams = observed.grams()
-        assert grams is not None  # the road is taken where they are known
         self._grams, self._ridge, self._white = grams, ridge, Whitening(A)
         n_tasks, r, _ = grams.shape
+        self.size = n_tasks * r
         self._V = self._white.U * self._white.root
         j, k = pairs(n_tasks)
         # All blocks by one product: T (T + 1) / 2 pairs of coordinates times the matrices of the tasks.
         blocks = (self._V[:, j] * self._V[:, k]).T @ grams.reshape(n_tasks, -1)
-        S = np.empty((n_tasks, r, n_tasks, r))
-        S[j, :, k, :] = blocks.reshape(-1, r, r)
-        S = S.reshape(n_tasks * r, n_tasks * r)
+        S: Array = np.empty((self.size, self.size))
+        S.reshape(n_tasks, r, n_tasks, r)[j, :, k, :] = blocks.reshape(-1, r, r)
         S[np.diag_indices_from(S)] += ridge
         # The lower triangle in the order of C is the upper one in that of LAPACK.
         self._R = linalg.cholesky(S.T, lower=False, overwrite_a=True, check_finite=False)
@@ -157,14 +168,23 @@ class FeatureSystem:
         return (H - Z.T @ Z) / self._ridge
 
 
-class SeparateSystem:
+class Unformed:
+    """A system whose products with a direction are cheap, so that nothing is formed."""
+
+    size = 0
+
+    def curvature(self, P: Array) -> Array:
+        raise NotImplementedError
+
+
+class SeparateSystem(Unformed):
     """The tasks apart, for a structure diag(a): each in the eigenbasis of its own G_t."""
 
     def __init__(self, observed: Observed, a: Array, ridge: float) -> None:
         self._bases, self._a, self._ridge = observed.bases(), a, ridge
-        columns = [X @ (z / (g + ridge / a_t)) for a_t, (X, g, z) in zip(a, self._bases, strict=True)]
-        self.W = np.stack(columns, axis=1)
-        self.norm = float(np.sum(self.W**2 / a))
+        # In terms of P = W A^-1, for a task may have no structure at all.
+        P = np.stack([X @ (z / (g * a_t + ridge)) for a_t, (X, g, z) in zip(a, self._bases, strict=True)], axis=1)
+        self.W, self.norm = a * P, float(np.sum(a * P**2))
 
     def respond(self, E: Array) -> Array:
         """Phi' M^-1 Phi E, of shape (r, n_tasks)."""
@@ -175,7 +195,7 @@ class SeparateSystem:
         return np.stack(columns, axis=1)
 
 
-class IterativeSystem:
+class IterativeSystem(Unformed):
     """Features by features, by conjugate gradients, to a relative gap of the supervised step.
 
     The operator of complete labels, which is diagonal in the eigenbases of the rows and of A, is the preconditioner:
