@@ -37,6 +37,10 @@ class Entries:
             return Phi @ Phi.T
         return np.asarray((self._Phi @ self._Phi.T)[np.ix_(self.row, self.row)])
 
+    def rows(self) -> Array:
+        """The features of each label's row, of shape (n_labels, r)."""
+        return self._Phi[self.row]
+
     def at_rows(self, P: Array) -> Array:
         """Phi P at the row of each label, of shape (n_labels, n_tasks)."""
         return np.asarray((self._Phi @ P)[self.row])

@@ -167,6 +167,13 @@ class FeatureSystem:
         # M^-1 = (I - Phi (n alpha + Phi'Phi)^-1 Phi') / (n alpha) in whitened coordinates.
         return (H - Z.T @ Z) / self._ridge
 
+    def leverages(self, entries: Entries, center: Array) -> Array:
+        """R^-T of the labels' features about the means of their tasks, whitened, of shape (r n_tasks, n_labels)."""
+        Phi = entries.rows() - center.T[entries.task]
+        whitened = self._V[entries.task][:, :, None] * Phi[:, None, :]
+        moved = np.asfortranarray(whitened.reshape(len(entries), -1).T)
+        return np.asarray(linalg.blas.dtrsm(1.0, self._R, moved, trans_a=1))
+
 
 class Unformed:
     """A system whose products with a direction are cheap, so that nothing is formed."""
