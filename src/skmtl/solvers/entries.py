@@ -49,12 +49,18 @@ class Entries:
         """Phi W at the labels, of shape (n_labels,)."""
         return self._labels.scores(self._Phi, W)[self.place]
 
-    def squared(self, u: Array) -> float:
-        """The weighted squares of values u of the labels, about each task's mean where there are intercepts."""
-        if self.intercept:
-            sums = np.bincount(self.task, u / self.inverse_weight, minlength=len(self.counts))
-            u = u - (sums / np.maximum(self._totals, TINY))[self.task]
-        return float(np.sum(u**2 / self.inverse_weight))
+    def centred(self, u: Array) -> Array:
+        """Values u of the labels about each task's mean, where there are intercepts."""
+        return u - self._means(u / self.inverse_weight) if self.intercept else u
+
+    def without_sums(self, c: Array) -> Array:
+        """Dual coefficients that sum to zero in each task, where there are intercepts: the bound rests on that."""
+        return c - self._means(c) / self.inverse_weight if self.intercept else c
+
+    def _means(self, sums: Array) -> Array:
+        """The sum over the labels of each task, over that of their weights, at each label."""
+        total = np.bincount(self.task, sums, minlength=len(self.counts))
+        return np.asarray((total / np.maximum(self._totals, TINY))[self.task])
 
     @cached_property
     def _totals(self) -> Array:

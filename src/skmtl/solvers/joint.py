@@ -17,9 +17,10 @@ Stage = Callable[[Array, float, bool], tuple[Array, float, int]]
 
 WARM_ITERATIONS = 25
 DIAGONAL_ROUNDS = 20
-FIRST_ERROR, GAIN_ERROR, SMALLEST_ERROR = 1e-3, 1e-3, 1e-4
-CERTIFY_TOL = 30.0
+FIRST_ERROR, GAIN_ERROR = 1e-2, 1e-3
+CERTIFY_TOL = 10.0
 START_TOL = 1e-2
+TINY = float(np.finfo(float).tiny)
 
 
 class _Eliminated:
@@ -109,7 +110,8 @@ def _newton(
     problem: Problem, A: Array, eps: float, certify: Certify, tol: float, max_iter: int
 ) -> tuple[Array, float, int]:
     """Newton from A with the ridge eps."""
-    # The relative error that a value may have: less than a step gains, for what is more exact than that is wasted.
+    # The error that a value may have, relative to the part of it that the structure is learned from: less than a step
+    # gains, for what is more exact than that is wasted.
     error, last = FIRST_ERROR, np.inf
 
     def smooth(A: Array) -> _Eliminated | None:
@@ -119,8 +121,8 @@ def _newton(
             return None
         point = _Eliminated(problem, A, P, eps, np.sqrt(error))
         if last < np.inf:
-            gain = abs(last - point.value) / abs(point.value)
-            error = max(SMALLEST_ERROR * tol, min(error, GAIN_ERROR * gain))
+            gain = abs(last - point.value) / max(float(np.sum(A * point.fit.Q)), TINY)
+            error = max((CERTIFY_TOL * tol) ** 2, min(error, GAIN_ERROR * gain))
         last = point.value
         return point
 

@@ -128,7 +128,8 @@ class ObservedRows:
         self.product_cost = gram_product(r, labels.n_tasks) if self._small else row_product(self.n_rows, r, size)
         self.has_grams, self.has_entries = labels.n_tasks * r**2 <= LARGEST, True
         row_weight = labels.weight.max(axis=1, keepdims=True) if labels.weight.ndim == 2 else None
-        uniform = row_weight is not None and np.all((labels.weight == row_weight) | (labels.weight == 0.0))
+        uniform = row_weight is not None and bool(np.all((labels.weight == row_weight) | (labels.weight == 0.0)))
+        uniform = uniform and bool(np.all(labels.sums(labels.weight) > 0.0))
         self.n_missing = size - self.n_labels if uniform else None
 
     def curve(self, W: Array) -> Array:

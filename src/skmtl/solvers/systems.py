@@ -26,6 +26,9 @@ from skmtl.solvers.observed import Observed, times_grams
 from skmtl.solvers.whitening import Whitening
 
 MAX_ROUNDS, MAX_STEPS = 10, 500
+ROUNDING = 1e-13
+# How exact, relative to its size, the response to a change of the structure is.
+RESPONSE = 1e-3
 
 
 def pairs(n_tasks: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -102,22 +105,25 @@ def _scaled_kernel(entries: Entries, A: Array) -> Array:
 
 
 def dual_coefficients(factor: Inverse, entries: Entries, A: Array, ridge: float, start: Array, gap: float) -> Array:
-    """c for the structure A from the factor of another, to a relative gap of the supervised step.
+    """c for the structure A from the factor of another, to a gap of the supervised step relative to alpha ||f||_A^2.
 
     The border is that of the factor, so that all directions keep E'c = 0.
     """
 
     def apply(c: Array) -> Array:
-        return entries.scores(entries.adjoint(c) @ A) + ridge * entries.inverse_weight * c
+        return entries.centred(entries.scores(entries.adjoint(c) @ A) + ridge * entries.inverse_weight * c)
 
     def finished(left: Array, _: float) -> bool:
         # The gap of predictors and dual coefficients that belong to one another is the error that is left in y.
-        return entries.squared(left) <= enough
+        return float(np.sum(left**2 / entries.inverse_weight)) <= enough
 
-    # y'c is n / ridge times the value.
-    enough = gap * ridge * max(float(entries.y @ start), 0.0)
-    left = entries.y - apply(start)
-    return start + conjugate_gradients(apply, left, factor.solve, finished, max_steps=MAX_STEPS)
+    # y'c is n / ridge times the value, of which the squared errors are the other part; below rounding, directions
+    # would lean out of E'c = 0.
+    y = entries.centred(entries.y)
+    norm = ridge * (float(y @ start) - ridge * float(np.sum(start**2 * entries.inverse_weight)))
+    enough = max(gap * norm, ROUNDING**2 * float(np.sum(y**2 / entries.inverse_weight)))
+    c = start + conjugate_gradients(apply, y - apply(start), factor.solve, finished, max_steps=MAX_STEPS)
+    return entries.without_sums(c)
 
 
 class FeatureSystem:
@@ -203,22 +209,25 @@ class SeparateSystem(Unformed):
 
 
 class IterativeSystem(Unformed):
-    """Features by features, by conjugate gradients, to a relative gap of the supervised step.
+    """Features by features, by conjugate gradients, to a gap of the supervised step relative to alpha ||f||_A^2.
 
     The operator of complete labels, which is diagonal in the eigenbases of the rows and of A, is the preconditioner:
     its eigenvalues k are those of the mean of the G_t, so that it knows the share of labels that is there.
     """
 
-    def __init__(self, observed: Observed, A: Array, ridge: float, start: Array, gap: float) -> None:
+    def __init__(
+        self, observed: Observed, A: Array, ridge: float, start: Array, gap: float, *, as_if_complete: bool
+    ) -> None:
         self._observed, self._ridge, self._white = observed, ridge, Whitening(A)
+        self._as_if_complete = as_if_complete
         self._diagonal = ridge + observed.values[:, None] * self._white.root**2
         rhs = self._white.whiten_gradient(observed.cross)
-        G, squares = self._white.whiten(start), float(observed.squares.sum())
+        G = self._white.whiten(start)
         self.steps = 0
         for _ in range(MAX_ROUNDS):
             left = rhs - self._apply(G)
-            # n times the value is s - <rhs + left, g>, and the gap is at most |left|^2 / (n alpha).
-            enough = ridge * gap * max(squares - float(np.sum((rhs + left) * G)), 0.0)
+            # The gap is at most |left|^2 / (n alpha); where there is nothing to learn, rounding is the measure.
+            enough = max(ridge**2 * gap * float(np.sum(G**2)), ROUNDING**2 * float(np.sum(rhs**2)))
             if float(np.sum(left**2)) <= enough:
                 break
             G = G + self._solve(left, enough)
@@ -239,6 +248,9 @@ class IterativeSystem(Unformed):
         )
 
     def respond(self, E: Array) -> Array:
-        """Phi' M^-1 Phi E were all labels there, of shape (r, n_tasks)."""
-        rotated = self._observed.values[:, None] * (E @ self._white.U)
-        return np.asarray((rotated / self._diagonal) @ self._white.U.T)
+        """Phi' M^-1 Phi E, of shape (r, n_tasks): as if all labels were there, or by further iterations."""
+        if self._as_if_complete:
+            rotated = self._observed.values[:, None] * (E @ self._white.U)
+            return np.asarray((rotated / self._diagonal) @ self._white.U.T)
+        rhs = self._white.whiten_gradient(self._observed.curve(E))
+        return self._white.times_inverse(self._solve(rhs, RESPONSE**2 * float(np.sum(rhs**2))))
