@@ -49,6 +49,7 @@ class BlockDesign:
             n=self.n,
             n_labels=round(self.n * cross.shape[1]),
             values=self.values,
+            shares=tasks.weight / self.n,
             cross=cross,
             squares=tasks.squares,
             target_mean=np.zeros(cross.shape[1]),

@@ -67,14 +67,11 @@ def worth_forming_curvature(size: int, n_tasks: int) -> bool:
     return n_tasks * (n_tasks + 1) / 2.0 * size < 12.0 * (2.0 * WAIT * size + CALL / size)
 
 
-def worth_decomposing_tasks(observed: "Observed", road: str) -> bool:
-    """Whether the tasks apart pay for the decomposition of each, beside two factors for all."""
-    if not observed.has_grams or road in ("iterative", "completed"):
-        return False
+def worth_decomposing_tasks(observed: "Observed", cost: float) -> bool:
+    """Whether the tasks apart pay for the decomposition of each, beside a fit of this cost."""
     n_labels, (r, n_tasks) = observed.n_labels, observed.cross.shape
-    apart = EIGH * n_tasks * min(n_labels / n_tasks, r) ** 3
-    together = n_labels if road == "labels" else r * n_tasks
-    return apart <= FEW_FACTORS * together**3 / 3.0 + CALL * n_tasks
+    known = observed.has_grams or observed.has_entries
+    return known and n_tasks * (EIGH * min(n_labels / n_tasks, r) ** 3 + CALL) <= 0.5 * cost + n_tasks * CALL
 
 
 def worth_refactorizing(factor: Factor, A: Array, ridge: float, gap: float, product: float) -> bool:

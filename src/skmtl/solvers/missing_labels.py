@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from skmtl._linalg import Array, symmetric_part
 from skmtl.solvers.completed import CompletedFactor
-from skmtl.solvers.cost import choose_road, worth_decomposing_tasks, worth_forming_curvature, worth_refactorizing
+from skmtl.solvers.cost import choose_road, roads, worth_decomposing_tasks, worth_forming_curvature, worth_refactorizing
 from skmtl.solvers.observed import Observed
 from skmtl.solvers.ridge import Ridge
 from skmtl.solvers.systems import (
@@ -41,6 +41,7 @@ class MissingLabelRidge:
     def __init__(self, observed: Observed, alpha: float, road: str | None = None) -> None:
         self.observed, self.alpha = observed, alpha
         self.road = choose_road(observed, alpha) if road is None else road
+        self._apart = worth_decomposing_tasks(observed, roads(observed, alpha).get(self.road, 0.0))
         # Where iterations start: predictors, dual coefficients, and the last factor, which serves near structures.
         self._W = np.zeros_like(observed.cross)
         self._factor: tuple[LabelFactor | CompletedFactor, Array] | None = None
@@ -96,7 +97,7 @@ class MissingLabelRidge:
     def _solve(self, A: Array, gap: float) -> "tuple[MissingLabelFit, bool]":
         """The fit, and whether it is exact rather than of this relative gap."""
         observed, ridge = self.observed, self.ridge
-        if np.count_nonzero(A) == len(A) and worth_decomposing_tasks(observed, self.road):
+        if self._apart and np.count_nonzero(A) == len(A):
             return MissingLabelFit.from_predictors(self, A, SeparateSystem(observed, np.diag(A), ridge)), True
         if self.road == "features":
             return MissingLabelFit.from_predictors(self, A, FeatureSystem(observed, A, ridge)), True

@@ -63,6 +63,10 @@ class Observed(Protocol):
         """Eigenvalues of the mean of the G_t, which is diagonal or nearly so, of shape (r,)."""
 
     @property
+    def shares(self) -> Array:
+        """Sums of the weights of each task, relative to n, of shape (n_tasks,)."""
+
+    @property
     def cross(self) -> Array:
         """The b_t, of shape (r, n_tasks)."""
 
@@ -114,6 +118,7 @@ class ObservedRows:
         self.n = float(labels.weight.sum()) / labels.n_tasks if n is None else n
         self.n_labels = int(np.count_nonzero(labels.weight))
         total = np.maximum(labels.sums(labels.weight), TINY)
+        self.shares = total / self.n
         self.cross = labels.adjoint(rows, labels.weight * labels.y)
         self.shift, self.target_mean = np.zeros_like(self.cross), np.zeros(labels.n_tasks)
         y = labels.y
@@ -184,6 +189,7 @@ class ObservedMoments:
     n: float
     n_labels: int
     values: Array
+    shares: Array
     cross: Array
     squares: Array
     target_mean: Array
@@ -236,6 +242,7 @@ class ObservedMoments:
 
         return replace(
             self,
+            shares=self.shares[tasks],
             cross=self.cross[:, tasks],
             squares=self.squares[tasks],
             target_mean=self.target_mean[tasks],

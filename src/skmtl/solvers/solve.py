@@ -62,10 +62,9 @@ def solve(
 
 def _joint_solver(problem: Problem, *, certify: bool) -> Callable[..., tuple[Proof, int]]:
     """The joint Newton, on blocks of tasks where there are many; a component common to all tasks joins all blocks."""
-    if not certify:
-        return estimate_jointly
-    screen = problem.n_tasks >= WORTH_SCREENING and problem.penalty.threshold > 0.0 and not problem.common
-    return solve_screened if screen else solve_jointly
+    if problem.n_tasks >= WORTH_SCREENING and problem.penalty.threshold > 0.0 and not problem.common:
+        return partial(solve_screened, certify=certify)
+    return solve_jointly if certify else estimate_jointly
 
 
 def _choose_solver(problem: Problem, solver: str) -> str:

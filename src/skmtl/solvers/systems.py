@@ -134,7 +134,7 @@ class FeatureSystem:
         self._grams, self._ridge, self._white = grams, ridge, Whitening(A)
         n_tasks, r, _ = grams.shape
         self.size = n_tasks * r
-        self._V = self._white.U * self._white.root
+        self._V = self._white.R
         j, k = pairs(n_tasks)
         # All blocks by one product: T (T + 1) / 2 pairs of coordinates times the matrices of the tasks.
         blocks = (self._V[:, j] * self._V[:, k]).T @ grams.reshape(n_tasks, -1)
@@ -211,16 +211,16 @@ class SeparateSystem(Unformed):
 class IterativeSystem(Unformed):
     """Features by features, by conjugate gradients, to a gap of the supervised step relative to alpha ||f||_A^2.
 
-    The operator of complete labels, which is diagonal in the eigenbases of the rows and of A, is the preconditioner:
-    its eigenvalues k are those of the mean of the G_t, so that it knows the share of labels that is there.
+    The preconditioner has for each G_t their mean, which is diagonal, times the share of labels that the task has: in
+    the basis of :class:`Whitening` it is diagonal.
     """
 
     def __init__(
         self, observed: Observed, A: Array, ridge: float, start: Array, gap: float, *, as_if_complete: bool
     ) -> None:
-        self._observed, self._ridge, self._white = observed, ridge, Whitening(A)
+        self._observed, self._ridge, self._white = observed, ridge, Whitening(A, observed.shares)
         self._as_if_complete = as_if_complete
-        self._diagonal = ridge + observed.values[:, None] * self._white.root**2
+        self._diagonal = ridge + observed.values[:, None] * self._white.squares
         rhs = self._white.whiten_gradient(observed.cross)
         G = self._white.whiten(start)
         self.steps = 0
@@ -250,7 +250,7 @@ class IterativeSystem(Unformed):
     def respond(self, E: Array) -> Array:
         """Phi' M^-1 Phi E, of shape (r, n_tasks): as if all labels were there, or by further iterations."""
         if self._as_if_complete:
-            rotated = self._observed.values[:, None] * (E @ self._white.U)
-            return np.asarray((rotated / self._diagonal) @ self._white.U.T)
+            near = self._observed.values[:, None] * (E * self._observed.shares)
+            return self._white.times_inverse(self._white.whiten_gradient(near) / self._diagonal)
         rhs = self._white.whiten_gradient(self._observed.curve(E))
         return self._white.times_inverse(self._solve(rhs, RESPONSE**2 * float(np.sum(rhs**2))))
