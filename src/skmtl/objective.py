@@ -96,7 +96,14 @@ class EliminatedFit(Fit, Protocol):
 class Eliminable(Supervised, Protocol):
     """A supervised step that is ``eliminable``: what the joint solver needs."""
 
+    @property
+    def quick(self) -> bool:
+        """Whether a solution costs little more than the structure's own algebra, so that any start will do."""
+
     def solve(self, A: Array, *, tol: float = 0.0) -> EliminatedFit: ...
+
+    def surrogate(self) -> "Eliminable | None":
+        """A quick step whose solution is near, to start from; None where there is none."""
 
     def part(self, tasks: NDArray[np.intp]) -> "Eliminable":
         """The supervised step of these tasks alone; the values of the parts add up to that of the whole."""

@@ -1,7 +1,5 @@
 """The training rows as sums over their blocks, for square loss."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from skmtl._linalg import Array
@@ -10,6 +8,7 @@ from skmtl.objective import Supervised
 from skmtl.solvers.design import spectrum
 from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.moments import LARGEST_GRAMS, ReadMoments, ReadNormal, TableMoments
+from skmtl.solvers.observed import ObservedMoments
 from skmtl.solvers.ridge import Ridge
 from skmtl.targets import BlockLabels
 
@@ -46,22 +45,23 @@ class BlockDesign:
             rest = float(np.sum(tasks.squares) - np.sum(projected**2))
             return Ridge(self.values, projected, max(rest, 0.0), self.n, alpha)
         shift = (tasks.mean - self._moments.pooled.mean) @ self._basis
-        curve = self._curve()
+        observed = ObservedMoments(
+            n=self.n,
+            n_labels=round(self.n * cross.shape[1]),
+            values=self.values,
+            shares=tasks.weight / self.n,
+            cross=cross,
+            squares=tasks.squares,
+            target_mean=np.zeros(cross.shape[1]),
+            shift=shift.T,
+            stacked=self._basis.T @ tasks.gram @ self._basis,
+            read=self._read,
+        )
+        return MissingLabelRidge(observed, alpha)
 
-        def rotated(W: Array) -> Array:
-            return self._basis.T @ curve(self._basis @ W)
-
-        return MissingLabelRidge(self.values, rotated, cross, tasks.squares, shift.T, self.n, alpha)
-
-    def _curve(self) -> Callable[[Array], Array]:
-        """W -> (G_t w_t), from the matrices of the tasks or from the rows once more."""
-        tasks, labels = self._moments.by_task, self._labels
-        if len(tasks.gram):
-            return lambda W: (tasks.gram @ W.T[:, :, None])[:, :, 0].T
-
-        def curve(W: Array) -> Array:
-            step = ReadNormal(self._map, labels.reader, self._map.lift(W))
-            products = self._map.orthonormal(labels.rows.reduce(step, np.add, width=self._width).T).T
-            return products - (tasks.weight * np.sum(tasks.mean.T * W, axis=0)) * tasks.mean.T
-
-        return curve
+    def _read(self, W: Array) -> Array:
+        """W -> (G_t w_t), from the rows once more."""
+        tasks, labels, W = self._moments.by_task, self._labels, self._basis @ W
+        step = ReadNormal(self._map, labels.reader, self._map.lift(W))
+        products = self._map.orthonormal(labels.rows.reduce(step, np.add, width=self._width).T).T
+        return self._basis.T @ (products - (tasks.weight * np.sum(tasks.mean.T * W, axis=0)) * tasks.mean.T)

@@ -1,13 +1,14 @@
 """Newton on the structure with f eliminated: the whole problem at once, for square loss and complete labels."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import cast
 
 import numpy as np
 
 from skmtl._linalg import Array, inverse_spd
-from skmtl.objective import EliminatedFit, Problem, Proof
+from skmtl.objective import Eliminable, EliminatedFit, Problem, Proof
 from skmtl.penalties._newton import GENTLE_RIDGE, STAGE_TOL, descend
 from skmtl.penalties.base import ASK_EARLY, Certify, SmoothPoint
 
@@ -16,6 +17,10 @@ Stage = Callable[[Array, float, bool], tuple[Array, float, int]]
 
 WARM_ITERATIONS = 25
 DIAGONAL_ROUNDS = 20
+FIRST_ERROR, GAIN_ERROR = 1e-2, 1e-3
+CERTIFY_TOL = 10.0
+START_TOL = 1e-2
+TINY = float(np.finfo(float).tiny)
 
 
 class _Eliminated:
@@ -25,8 +30,8 @@ class _Eliminated:
     for Q + eps A^-2. Refitting f softens the first part; the share that is left is measured in the direction of A.
     """
 
-    def __init__(self, problem: Problem, A: Array, P: Array, eps: float) -> None:
-        self.fit = cast(EliminatedFit, problem.fit(A))
+    def __init__(self, problem: Problem, A: Array, P: Array, eps: float, tol: float) -> None:
+        self.fit = cast(EliminatedFit, problem.fit(A, tol=tol))
         self.P, self._eps = P, eps
         self.value = self.fit.value / problem.alpha + eps * float(np.trace(P))
 
@@ -57,7 +62,8 @@ def solve_jointly(
 
     def certify(A: Array, point: SmoothPoint, value: float) -> float:
         nonlocal proof
-        proof = problem.certify(A, cast(_Eliminated, point).fit)
+        # The bound feels errors of C that the value does not.
+        proof = problem.certify(A, problem.fit(A, tol=min(CERTIFY_TOL * tol, 1e-3)))
         report(proof)
         return proof.gap
 
@@ -65,6 +71,8 @@ def solve_jointly(
         return _newton(problem, A, eps, certify if last else _accept, tol if last else STAGE_TOL, budget)
 
     n_iter = 0
+    if start is None and not cast(Eliminable, problem.supervised).quick:
+        start = _near_start(problem)
     if start is not None:
         _, gap, n_iter = stage(start, problem.eps, True, min(WARM_ITERATIONS, max_iter))
         if gap <= tol and proof is not None:
@@ -91,6 +99,8 @@ def estimate_jointly(
     def stage(A: Array, eps: float, last: bool) -> tuple[Array, float, int]:
         return _newton(problem, A, eps, take, tol / ASK_EARLY, max_iter)
 
+    if start is None and not cast(Eliminable, problem.supervised).quick:
+        start = _near_start(problem)
     A, _, n_iter = _descend(problem, stage) if start is None else stage(start, problem.eps, True)
     assert fit is not None  # every stage ends so
     return problem.unproved(A, fit), n_iter
@@ -100,12 +110,27 @@ def _newton(
     problem: Problem, A: Array, eps: float, certify: Certify, tol: float, max_iter: int
 ) -> tuple[Array, float, int]:
     """Newton from A with the ridge eps."""
+    # The error that a value may have, relative to the part of it that the structure is learned from: less than a step
+    # gains, for what is more exact than that is wasted.
+    error, last = FIRST_ERROR, np.inf
 
     def smooth(A: Array) -> _Eliminated | None:
+        nonlocal error, last
         P = inverse_spd(A)
-        return None if P is None else _Eliminated(problem, A, P, eps)
+        if P is None:
+            return None
+        point = _Eliminated(problem, A, P, eps, np.sqrt(error))
+        if last < np.inf:
+            gain = abs(last - point.value) / max(float(np.sum(A * point.fit.Q)), TINY)
+            error = max((CERTIFY_TOL * tol) ** 2, min(error, GAIN_ERROR * gain))
+        last = point.value
+        return point
 
     return problem.penalty.minimize_with(smooth, A, certify=certify, tol=tol, max_iter=max_iter)
+
+
+def _ignore(proof: Proof) -> None:
+    pass
 
 
 def _accept(A: Array, point: SmoothPoint, value: float) -> float:
@@ -119,10 +144,29 @@ def _descend(problem: Problem, stage: Stage) -> tuple[Array, float, int]:
     return descend(stage, diagonal, problem.eps, GENTLE_RIDGE * size)
 
 
+def _near_start(problem: Problem) -> Array:
+    """A structure near the solution, where evaluations are dear.
+
+    From a step in closed form that is near, or from the tasks apart, which are cheap, and one structure step.
+    """
+    surrogate = cast(Eliminable, problem.supervised).surrogate()
+    if surrogate is not None:
+        nearby = replace(problem, supervised=surrogate)
+        return estimate_jointly(nearby, start=None, tol=START_TOL, max_iter=20, report=_ignore)[0].structure
+    diagonal, _ = _diagonal_start(problem)
+    S = problem.fit(diagonal, tol=START_TOL).energy(diagonal) + problem.eps * np.eye(problem.n_tasks)
+    return problem.penalty.minimize(S, tol=START_TOL).structure
+
+
 def _diagonal_start(problem: Problem) -> tuple[Array, float]:
     """Where the alternation among diagonal structures leads, and the largest mean of diag(B'KB) on the way."""
+    supervised = cast(Eliminable, problem.supervised)
+    supervised = supervised.surrogate() or supervised
     a, size = np.ones(problem.n_tasks), 0.0
     for _ in range(DIAGONAL_ROUNDS):
-        energy = problem.supervised.diagonal_energy(a)
-        a, size = np.sqrt(energy + problem.eps), max(size, float(np.mean(energy)))
+        energy = supervised.diagonal_energy(a)
+        last, a = a, np.sqrt(energy + problem.eps)
+        size = max(size, float(np.mean(energy)))
+        if not supervised.quick and np.all(np.abs(a - last) <= 0.03 * a):
+            break
     return np.diag(a), size

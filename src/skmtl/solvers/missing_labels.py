@@ -1,134 +1,273 @@
-"""The supervised step for square loss where each task has rows and weights of its own, from sums over the rows."""
+"""The supervised step for square loss where labels are missing, weighted, or each of a row of its own."""
 
-from collections.abc import Callable
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from skmtl._linalg import Array, conjugate_gradients, symmetric_part
-from skmtl.solvers.whitening import Whitening
+from skmtl._linalg import Array, symmetric_part
+from skmtl.solvers.completed import CompletedFactor
+from skmtl.solvers.cost import choose_road, roads, worth_decomposing_tasks, worth_forming_curvature, worth_refactorizing
+from skmtl.solvers.observed import Observed
+from skmtl.solvers.ridge import Ridge
+from skmtl.solvers.systems import (
+    FeatureSystem,
+    IterativeSystem,
+    LabelFactor,
+    SeparateSystem,
+    dual_coefficients,
+    pairs,
+)
 
-MAX_ROUNDS, MAX_CG_STEPS = 10, 500
-SMALLEST_GAP, ROUNDING = 1e-18, 1e-16
+SMALLEST_GAP = 1e-18
+# Changes of the structure, relative to its size, from which a second derivative can be judged; how wrong it may be.
+NEAR, FAR, MISJUDGED = 1e-2, 0.2, 0.5
+TINY = float(np.finfo(float).tiny)
 
 
 class MissingLabelRidge:
-    """min over f of (1/n) sum_t (w_t' G_t w_t - 2 w_t' b_t + s_t) + alpha ||f||_A^2.
-
-    Each solution starts from the one before it.
+    """min over f of (1/n) sum_t (w_t' G_t w_t - 2 w_t' b_t + s_t) + alpha ||f||_A^2, its intercepts eliminated.
 
     Parameters
     ----------
-    values : ndarray of shape (r,)
-        Eigenvalues of the mean of the G_t, which is diagonal, or nearly so: the preconditioner.
-    curve : callable
-        W -> (G_t w_t), of shape (r, n_tasks): sums of products of the features about their means in each task.
-    cross, squares : ndarray of shape (r, n_tasks), (n_tasks,)
-        b and s: sums of products of features and targets, and of squares of targets, about their means.
-    shift : ndarray of shape (r, n_tasks)
-        Means of the features in each task, about their mean over all rows.
-    n : float
-        Sum of all weights over the number of tasks.
+    road : {"labels", "completed", "features", "iterative"}, optional
+        Which linear system is solved, and how; by default the cheapest.
     """
 
-    eliminable = False
+    eliminable = True
+    quick = False
 
-    def __init__(
-        self,
-        values: Array,
-        curve: Callable[[Array], Array],
-        cross: Array,
-        squares: Array,
-        shift: Array,
-        n: float,
-        alpha: float,
-    ) -> None:
-        self.values, self.curve, self.cross, self.squares, self.shift = values, curve, cross, squares, shift
-        self.n, self.alpha = n, alpha
-        self._W = np.zeros_like(cross)
+    def __init__(self, observed: Observed, alpha: float, road: str | None = None) -> None:
+        self.observed, self.alpha = observed, alpha
+        self.road = choose_road(observed, alpha) if road is None else road
+        self._apart = worth_decomposing_tasks(observed, roads(observed, alpha).get(self.road, 0.0))
+        # Where iterations start: predictors, dual coefficients, and the last factor, which serves near structures.
+        self._W = np.zeros_like(observed.cross)
+        self._factor: tuple[LabelFactor | CompletedFactor, Array] | None = None
+        # Whether complete labels stand for those that are there when the curvature is asked for.
+        self._as_if_complete = True
+        # The last structure, the gap of its fit, and the fit.
+        self._last: tuple[Array, float, MissingLabelFit] | None = None
 
     @property
     def n_tasks(self) -> int:
-        return self.cross.shape[1]
+        return self.observed.cross.shape[1]
+
+    @property
+    def ridge(self) -> float:
+        """n alpha."""
+        return self.observed.n * self.alpha
 
     def with_alpha(self, alpha: float) -> "MissingLabelRidge":
-        """The same at another alpha; solutions start where the last one was."""
-        step = MissingLabelRidge(self.values, self.curve, self.cross, self.squares, self.shift, self.n, alpha)
-        step._W = self._W
-        return step
+        """The same rows and labels at another alpha, from where this one is."""
+        other = MissingLabelRidge(self.observed, alpha)
+        other._W, other._factor = self._W, self._factor
+        return other
 
-    def diagonal_energy(self, a: Array, *, tol: float = 1e-8) -> Array:
+    def surrogate(self) -> Ridge | None:
+        """The closed form for complete labels that is near; None where the tasks apart are a better start."""
+        if self.road in ("labels", "features"):
+            return None
+        observed = self.observed
+        if self.road == "completed":
+            # Zero, which is the mean, for every label that is missing.
+            rows = observed.completed()
+            Y = rows.fill(observed.entries(), observed.entries().y)
+            return Ridge.from_targets(rows.k, rows.V.T @ Y, Y, observed.n, self.alpha)
+        # The mean of the G_t for each of them.
+        targets = observed.cross / np.sqrt(observed.values)[:, None]
+        rest = max(float(observed.squares.sum()) - float(np.sum(targets**2)), 0.0)
+        return Ridge(observed.values, targets, rest, observed.n, self.alpha)
+
+    def part(self, tasks: NDArray[np.intp]) -> "MissingLabelRidge":
+        """The problem of some of the tasks, in that order; n is still that of all."""
+        other = MissingLabelRidge(self.observed.part(tasks), self.alpha)
+        other._W = self._W[:, tasks]
+        return other
+
+    def solve(self, A: Array, *, tol: float = 0.0) -> "MissingLabelFit":
+        """The best f for the structure A, or one whose dual coefficients are as exact as ``tol`` asks."""
+        gap = max(tol**2, SMALLEST_GAP)
+        if self._last is None or self._last[1] > gap or not np.array_equal(self._last[0], A):
+            fit, exact = self._solve(A, gap)
+            self._last = A.copy(), 0.0 if exact else gap, fit
+        return self._last[2]
+
+    def _solve(self, A: Array, gap: float) -> "tuple[MissingLabelFit, bool]":
+        """The fit, and whether it is exact rather than of this relative gap."""
+        observed, ridge = self.observed, self.ridge
+        if self._apart and np.count_nonzero(A) == len(A):
+            return MissingLabelFit.from_predictors(self, A, SeparateSystem(observed, np.diag(A), ridge)), True
+        if self.road == "features":
+            return MissingLabelFit.from_predictors(self, A, FeatureSystem(observed, A, ridge)), True
+        if self.road == "iterative":
+            system = IterativeSystem(observed, A, ridge, self._W, gap, as_if_complete=self._as_if_complete)
+            self._W = system.W
+            fit = MissingLabelFit.from_predictors(self, A, system)
+            if self._as_if_complete and self._last is not None:
+                self._as_if_complete = self._last[2].foresaw(fit)
+            return fit, False
+        entries = observed.entries()
+        renew = self._factor is None or worth_refactorizing(self._factor[0], A, ridge, gap, observed.product_cost)
+        if self._factor is None or renew:
+            factor = self._factorize(A)
+            c = factor.solve(entries.y)
+        else:
+            factor, start = self._factor
+            c = dual_coefficients(factor, entries, A, ridge, start, gap)
+        self._factor = factor, c
+        return MissingLabelFit.from_labels(self, A, factor, c), renew
+
+    def _factorize(self, A: Array) -> LabelFactor | CompletedFactor:
+        observed = self.observed
+        if self.road == "labels":
+            return LabelFactor(observed.entries(), A, self.ridge)
+        return CompletedFactor(observed.completed(), observed.entries(), A, self.ridge)
+
+    def diagonal_energy(self, a: Array, *, tol: float = 1e-2) -> Array:
         """Squared norms of the tasks' predictors for the structure diag(a), of shape (n_tasks,)."""
-        return np.diag(self.solve(np.diag(a), tol=tol).energy(np.diag(a)))
+        return np.sum(self.solve(np.diag(a), tol=tol).coefficients() ** 2, axis=0)
 
-    def solve(self, A: Array, *, tol: float = 1e-8) -> "MissingLabelFit":
-        """The best f for the structure A, its dual coefficients as exact as ``tol`` asks, relative to their size."""
-        basis = Whitening(A)
-        exact = max(tol**2, SMALLEST_GAP)
-        fit = MissingLabelFit(self, basis.whiten(self._W), basis)
-        for _ in range(MAX_ROUNDS):
-            if fit.gap <= exact:
-                break
-            better = MissingLabelFit(self, fit.G + self._direction(fit, exact), basis)
-            stalled = better.value >= fit.value * (1.0 - ROUNDING)
-            fit = min(fit, better, key=lambda one: one.value)
-            if stalled:
-                break
-        self._W = fit.coefficients()
-        return fit
 
-    def _direction(self, fit: "MissingLabelFit", tol: float) -> Array:
-        basis, alpha = fit.basis, self.alpha
-        residual = 2.0 * alpha * (basis.whiten_gradient(fit.PhiC) - fit.G)
-        diagonal = 2.0 * (alpha + self.values[:, None] * basis.root**2 / self.n)
+class Response(Protocol):
+    """A linear system that was solved: how P = Phi'C moves when the structure does."""
 
-        def apply(direction: Array) -> Array:
-            return 2.0 * (basis.whiten_gradient(self.curve(basis.unwhiten(direction))) / self.n + alpha * direction)
+    # Unknowns of the factor, where ``curvature`` is there; else zero.
+    size: int
 
-        # The gap is |residual|^2 / (4 alpha).
-        enough = 2.0 * alpha * tol * fit.value
-        return conjugate_gradients(
-            apply, residual, lambda r: r / diagonal, lambda r, _: float(np.sum(r**2)) <= enough, max_steps=MAX_CG_STEPS
-        )
+    def respond(self, E: Array) -> Array:
+        """Phi' M^-1 Phi E, or near that, of shape (r, n_tasks)."""
+
+    def curvature(self, P: Array) -> Array:
+        """<P D, Phi' M^-1 Phi P D'> for all ``pairs`` D and D' at once."""
+
+
+class PredictorSystem(Response, Protocol):
+    """One that was solved for predictors W, and their squared norm."""
+
+    W: Array
+    norm: float
 
 
 class MissingLabelFit:
-    """A predictor W, and C with c_it = w_it (y_it - f_t(x_i)) / (n alpha)."""
+    """Predictors W with value and dual coefficients, both as they are: they need not be exact.
 
-    def __init__(self, problem: MissingLabelRidge, G: Array, basis: Whitening) -> None:
-        self._problem, self.G, self.basis = problem, G, basis
-        W = self.coefficients()
-        curved = problem.curve(W)
-        # Phi'C of the rows about their means in each task.
-        self.PhiC = (problem.cross - curved) / (problem.n * problem.alpha)
-        # <C, Y> and the squared errors, both over n.
-        self._YC = (float(problem.squares.sum()) - float(np.sum(W * problem.cross))) / problem.n
-        self._errors = self._YC - float(np.sum(W * (problem.cross - curved))) / problem.n
-        self.value = self._errors + problem.alpha * float(np.sum(G**2))
+    Parameters
+    ----------
+    P : ndarray of shape (r, n_tasks)
+        Phi'C.
+    YC, CC : float
+        alpha <C, Y>, and n alpha^2 sum c^2 / w.
+    """
+
+    def __init__(
+        self,
+        problem: MissingLabelRidge,
+        A: Array,
+        system: Response,
+        *,
+        value: float,
+        W: Array,
+        intercept: Array,
+        P: Array,
+        YC: float,
+        CC: float,
+    ) -> None:
+        self._problem, self._A, self._system = problem, A, system
+        self.value, self._W, self.intercept = value, W, intercept
+        self.factor, self._YC, self._CC = P, YC, CC
+
+    @classmethod
+    def from_labels(cls, problem: MissingLabelRidge, A: Array, factor: "Response", c: Array) -> "MissingLabelFit":
+        """From the dual coefficients of the labels, whose predictors are W = Phi'C A."""
+        observed, entries, alpha = problem.observed, problem.observed.entries(), problem.alpha
+        P = entries.adjoint(c)
+        W = P @ A
+        left = entries.y - entries.scores(W)
+        intercept = observed.target_mean - np.sum(observed.shift * W, axis=0)
+        left -= intercept[entries.task]
+        return cls(
+            problem,
+            A,
+            factor,
+            value=float(np.sum(left**2 / entries.inverse_weight)) / observed.n + alpha * float(np.sum(W * P)),
+            W=W,
+            intercept=intercept,
+            P=P,
+            YC=alpha * float(entries.y @ c),
+            CC=problem.ridge * alpha * float(np.sum(c**2 * entries.inverse_weight)),
+        )
+
+    @classmethod
+    def from_predictors(cls, problem: MissingLabelRidge, A: Array, system: PredictorSystem) -> "MissingLabelFit":
+        """From predictors W, with dual coefficients c_it = w_it (y_it - f_t(x_i)) / (n alpha)."""
+        observed, W = problem.observed, system.W
+        left = observed.cross - observed.curve(W)
+        YC = (float(observed.squares.sum()) - float(np.sum(W * observed.cross))) / observed.n
+        errors = YC - float(np.sum(W * left)) / observed.n
+        return cls(
+            problem,
+            A,
+            system,
+            value=errors + problem.alpha * system.norm,
+            W=W,
+            intercept=observed.target_mean - np.sum(observed.shift * W, axis=0),
+            P=left / problem.ridge,
+            YC=YC,
+            CC=errors,
+        )
 
     @cached_property
     def Q(self) -> Array:
         """C'KC."""
-        return symmetric_part(self.PhiC.T @ self.PhiC)
+        return symmetric_part(self.factor.T @ self.factor)
 
     def dual(self, scale: float) -> float:
         """2 alpha s <C, Y> - n alpha^2 s^2 sum c^2 / w."""
-        return 2.0 * scale * self._YC - scale**2 * self._errors
-
-    @cached_property
-    def gap(self) -> float:
-        """Relative gap of the supervised step."""
-        norm = self._problem.alpha * float(np.sum(self.basis.A * self.Q))
-        return (self.value - self.dual(1.0) + norm) / max(abs(self.value), 1e-300)
+        return 2.0 * scale * self._YC - scale**2 * self._CC
 
     @property
-    def intercept(self) -> Array:
-        """What each task's own mean of the rows adds to the mean of all."""
-        return -np.sum(self._problem.shift * self.coefficients(), axis=0)
-
-    def coefficients(self) -> Array:
-        """W, of shape (r, n_tasks)."""
-        return self.basis.unwhiten(self.G)
+    def gap(self) -> float:
+        """Relative gap of the supervised step."""
+        norm = self._problem.alpha * float(np.sum(self._A * self.Q))
+        return (self.value - self.dual(1.0) + norm) / max(abs(self.value), TINY)
 
     def energy(self, A: Array) -> Array:
-        return self.basis.energy(self.G, A)
+        """A Q A, the inner products of the parts g_t = sum_s A_ts (KC)_s."""
+        return symmetric_part(A @ self.Q @ A)
+
+    def coefficients(self) -> Array:
+        """W."""
+        return self._W
+
+    def foresaw(self, other: "MissingLabelFit") -> bool:
+        """Whether the second derivative told how the first would change, unless they are too near or far to tell."""
+        D = other._A - self._A
+        if not NEAR * np.abs(self._A).max() < np.abs(D).max() < FAR * np.abs(self._A).max():
+            return True
+        change = self.Q - other.Q
+        return bool(np.linalg.norm(change - self.hessian(D)) <= MISJUDGED * np.linalg.norm(change))
+
+    @cached_property
+    def _curvature(self) -> Array | None:
+        """Half the second derivative over all pairs of tasks, where forming it pays."""
+        size = self._system.size
+        if size and worth_forming_curvature(size, self._problem.n_tasks):
+            return self._system.curvature(self.factor)
+        return None
+
+    def hessian(self, D: Array) -> Array:
+        """Second derivative of ``value`` / alpha in the direction D of the structure: 2 sym(P' Phi' M^-1 Phi P D)."""
+        if self._curvature is None:
+            return 2.0 * symmetric_part(self.factor.T @ self._system.respond(self.factor @ D))
+        t, s = pairs(len(D))
+        H = np.zeros_like(D)
+        H[t, s] = self._curvature @ D[t, s]
+        return H + H.T
+
+    @cached_property
+    def stiffness(self) -> float:
+        """<A, H[A]> / <A, 2 Q> for the second derivative H: one where f is held, less where it is refitted."""
+        full = 2.0 * float(np.vdot(self._A, self.Q))
+        return float(np.vdot(self._A, self.hessian(self._A))) / full if full > 0.0 else 1.0

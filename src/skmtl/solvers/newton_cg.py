@@ -123,7 +123,7 @@ class NewtonStep:
         h = np.maximum(fit.loss.curvature(labels.y, fit.scores, labels.weight), LEAST_CURVATURE * labels.weight)
         h_sums = np.maximum(labels.sums(h), np.finfo(float).tiny)
         average = float(h.sum()) / self.n_tasks
-        diagonal = 2.0 * alpha + (average / self.n) * self._mean_values[:, None] * basis.root**2
+        diagonal = 2.0 * alpha + (average / self.n) * self._mean_values[:, None] * basis.squares
         curve = self._curve(fit.loss, h)
         gradient = fit.gradient
         if self.intercept:

@@ -27,6 +27,7 @@ class Ridge:
     """
 
     eliminable: ClassVar[bool] = True
+    quick: ClassVar[bool] = True
 
     values: Array
     targets: Array
@@ -57,6 +58,9 @@ class Ridge:
         """Squared norms of the tasks' predictors for the structure diag(a), of shape (n_tasks,)."""
         C = self.targets / (self.values[:, None] * a + self.n * self.alpha)
         return a**2 * np.einsum("i,it,it->t", self.values, C, C)
+
+    def surrogate(self) -> None:
+        """None: a step in closed form needs nothing to start from."""
 
     def part(self, tasks: NDArray[np.intp]) -> "Ridge":
         """The problem of these tasks alone, with their share of the rest."""

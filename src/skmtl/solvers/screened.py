@@ -15,18 +15,19 @@ import numpy as np
 from skmtl._linalg import Array, Mask, symmetric_part
 from skmtl.objective import Eliminable, EliminatedFit, Problem, Proof
 from skmtl.penalties._screening import Tasks, assemble, solve_in_blocks
-from skmtl.solvers.joint import solve_jointly
+from skmtl.solvers.joint import estimate_jointly, solve_jointly
 
 Report = Callable[[Proof], None]
 # Halvings of a decade that find the structure of a lone task: its error, squared, is that of the objective.
 HALVINGS = 30
+LONE_TOL = 1e-6
 
 
 def solve_screened(
-    problem: Problem, *, start: Array | None, tol: float, max_iter: int, report: Report
+    problem: Problem, *, start: Array | None, tol: float, max_iter: int, report: Report, certify: bool = True
 ) -> tuple[Proof, int]:
     """Minimize the objective over A, many tasks in blocks; returns the proof and the iterations."""
-    parts = _JointBlocks(problem, max_iter, report)
+    parts = _JointBlocks(problem, max_iter, report, certify=certify)
     blocks = solve_in_blocks(parts, problem.n_tasks, problem.penalty.threshold, start=start, tol=tol)
     n_iter = max(block.n_iter for block in blocks)
     if len(blocks) == 1:
@@ -62,19 +63,21 @@ class _JointBlock:
 class _JointBlocks:
     """The whole problem as one that may fall into blocks."""
 
-    def __init__(self, problem: Problem, max_iter: int, report: Report) -> None:
-        self._problem, self._max_iter, self._report = problem, max_iter, report
+    def __init__(self, problem: Problem, max_iter: int, report: Report, *, certify: bool = True) -> None:
+        self._problem, self._max_iter, self._report, self._certify = problem, max_iter, report, certify
 
     def alone(self, tasks: Tasks) -> list[_JointBlock]:
         blocks = []
         for t, a in zip(tasks, _lone_structures(self._part(tasks)), strict=True):
             problem, A = self._part(np.array([t])), np.array([[a]])
-            blocks.append(_JointBlock(np.array([t]), problem.certify(A, problem.fit(A)), 0.0, 1))
+            prove = problem.certify if self._certify else problem.unproved
+            blocks.append(_JointBlock(np.array([t]), prove(A, problem.fit(A)), 0.0, 1))
         return blocks
 
     def solve(self, tasks: Tasks, start: Array | None, tol: float) -> _JointBlock:
         report = self._report if len(tasks) == self._problem.n_tasks else _report_nothing
-        proof, n_iter = solve_jointly(self._part(tasks), start=start, tol=tol, max_iter=self._max_iter, report=report)
+        run = solve_jointly if self._certify else estimate_jointly
+        proof, n_iter = run(self._part(tasks), start=start, tol=tol, max_iter=self._max_iter, report=report)
         return _JointBlock(tasks, proof, tol, n_iter)
 
     def dual(self, blocks: Sequence[_JointBlock]) -> Array:
@@ -123,7 +126,7 @@ def _lone_structures(problem: Problem) -> Array:
 
     def short(log_a: Array) -> Mask:
         a = 10.0**log_a
-        return a**2 < supervised.diagonal_energy(a) + problem.eps
+        return a**2 < supervised.diagonal_energy(a, tol=LONE_TOL) + problem.eps
 
     # It is at least sqrt(eps); find its decade, then halve that.
     low = np.full(problem.n_tasks, 0.5 * np.log10(problem.eps))

@@ -46,15 +46,25 @@ def solve(
         else:
             run = _joint_solver(problem, certify=certify) if name == "newton" else SOLVERS[name]
             proof, n_iter = run(problem, start=start, tol=tol, max_iter=max_iter, report=progress)
+            if solver == "auto" and name == "newton" and certify and proof.gap > tol and n_iter < max_iter:
+                # Newton on predictors that are iterated themselves may end early; alternation is slow and sure.
+                further, rounds = alternate(
+                    problem,
+                    start=proof.structure,
+                    tol=tol,
+                    max_iter=max_iter - n_iter,
+                    accelerate=True,
+                    report=progress,
+                )
+                proof, n_iter = min(proof, further, key=lambda one: one.gap), n_iter + rounds
     return Solution.from_proof(proof, tol=tol, n_iter=n_iter, max_iter=max_iter, history=progress.history())
 
 
 def _joint_solver(problem: Problem, *, certify: bool) -> Callable[..., tuple[Proof, int]]:
     """The joint Newton, on blocks of tasks where there are many; a component common to all tasks joins all blocks."""
-    if not certify:
-        return estimate_jointly
-    screen = problem.n_tasks >= WORTH_SCREENING and problem.penalty.threshold > 0.0 and not problem.common
-    return solve_screened if screen else solve_jointly
+    if problem.n_tasks >= WORTH_SCREENING and problem.penalty.threshold > 0.0 and not problem.common:
+        return partial(solve_screened, certify=certify)
+    return solve_jointly if certify else estimate_jointly
 
 
 def _choose_solver(problem: Problem, solver: str) -> str:
@@ -65,7 +75,7 @@ def _choose_solver(problem: Problem, solver: str) -> str:
     if not problem.penalty.joint:
         obstacles.append(f"the penalty {problem.penalty.name!r} cannot be minimized together with the predictors")
     if not problem.supervised.eliminable:
-        obstacles.append("it needs square loss, and labels that are complete or few")
+        obstacles.append("it needs square loss")
     if solver == "newton" and obstacles:
         raise ValueError(f'solver="newton" is not possible here: {" and ".join(obstacles)}; use solver="auto".')
     if solver == "auto":

@@ -47,6 +47,9 @@ class Labels(Protocol):
     def tasks(self) -> NDArray[np.intp]:
         """The task of each row, where ``long``."""
 
+    def part(self, tasks: NDArray[np.intp]) -> tuple["Labels", NDArray[np.intp]]:
+        """The labels of some of the tasks, in that order, and which of the rows that ``arrange`` returns are theirs."""
+
     def complete(self) -> bool:
         """Whether every row has a label for every task, with one weight."""
 

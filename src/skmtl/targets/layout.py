@@ -53,6 +53,10 @@ class TableLabels(_InMemory):
     def n_rows(self) -> int:
         return len(self.y)
 
+    def part(self, tasks: Index) -> tuple["TableLabels", Index]:
+        rows = np.flatnonzero((self.weight[:, tasks] > 0.0).any(axis=1))
+        return TableLabels(self.y[np.ix_(rows, tasks)], self.weight[np.ix_(rows, tasks)]), rows
+
     def complete(self) -> bool:
         return bool(np.all(self.weight == self.weight[:, :1]))
 
@@ -159,6 +163,12 @@ class LongLabels(_InMemory):
 
     def with_labels(self, y: Array, weight: Array) -> Self:
         return type(self)(y, weight, self.order)
+
+    def part(self, tasks: Index) -> tuple["LongLabels", Index]:
+        slices = self.order.slices
+        rows = np.concatenate([np.arange(slices[t].start, slices[t].stop) for t in tasks])
+        own = np.repeat(np.arange(len(tasks)), self.order.counts[tasks])
+        return LongLabels(self.y[rows], self.weight[rows], TaskOrder(own, len(tasks))), rows
 
     def take(self, rows: Index) -> Self:
         y, weight = self.in_rows(self.y)[rows], self.in_rows(self.weight)[rows]

@@ -1,0 +1,134 @@
+"""What the roads to a supervised step with missing labels cost, from counts; the cheapest is taken.
+
+The unit is one operation of a product of matrices. A product of a matrix and a vector waits for memory, and a step of
+an iteration has calls to make whatever its size. With L labels, N entries of the table missing, r functions and T
+tasks, a fit needs about
+
+- ``labels``: the kernel between rows, two factors of L x L, and steps that reuse them at near structures;
+- ``completed``: one more decomposition of the rows, two factors of N x N, and steps of the complete table;
+- ``features``: the products of the features of each task, and a factor of r T x r T for every structure;
+- ``iterative``: products with the labels that are there, their number from how well the complete labels stand for them.
+
+What is rounded here (how many factors, how many steps) was counted on fits between 20 and 50,000 labels.
+"""
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from skmtl._linalg import Array, largest_eigenvalue
+
+if TYPE_CHECKING:
+    from skmtl.solvers.observed import Observed
+
+# An operation of a product of matrix and vector, and a step that calls some functions, in operations of a product of
+# matrices.
+WAIT, CALL = 10.0, 1e6
+# A decomposition into eigenvalues, in cubes of the size.
+EIGH = 10.0
+# Of a fit: factors where they are reused, and where they are not; steps with a factor; structures that are visited.
+FEW_FACTORS, FACTORS, FACTOR_STEPS, STRUCTURES = 2, 8, 60, 8
+# What one step of conjugate gradients must gain, in all of a supervised step, as a logarithm.
+GAIN = float(np.log(1e5))
+# Numbers in double precision that a matrix may have: 512 MB.
+LARGEST = 2**26
+# Products with the labels of a fit, when it is to be decided whether the products of the features are formed first.
+PRODUCTS = 50
+
+
+class Factor(Protocol):
+    """A factor that may serve other structures than its own."""
+
+    A: Array
+    ridge: float
+    # What it took to make, and what it takes to apply.
+    cost: float
+    step_cost: float
+
+
+def row_product(n_rows: int, r: int, size: int) -> float:
+    """Products with the rows: of a table at once, else task by task."""
+    return 4.0 * size * r * (WAIT if size == n_rows else 1.0) + CALL
+
+
+def gram_product(r: int, n_tasks: int) -> float:
+    """Products with the matrices of the tasks."""
+    return 2.0 * n_tasks * r**2 * WAIT + CALL
+
+
+def worth_forming_grams(n_rows: int, r: int, size: int, n_labels: int, n_tasks: int) -> bool:
+    """Whether the matrices of the tasks pay for products with the labels."""
+    formed = 2.0 * n_labels * r**2 + n_tasks * CALL + PRODUCTS * gram_product(r, n_tasks)
+    return n_tasks * r**2 <= LARGEST and formed < PRODUCTS * row_product(n_rows, r, size)
+
+
+def worth_forming_curvature(size: int, n_tasks: int) -> bool:
+    """Whether all pairs of tasks at once pay, for a factor of this size, where a direction takes a dozen products."""
+    return n_tasks * (n_tasks + 1) / 2.0 * size < 12.0 * (2.0 * WAIT * size + CALL / size)
+
+
+def worth_decomposing_tasks(observed: "Observed", cost: float) -> bool:
+    """Whether the tasks apart pay for the decomposition of each, beside a fit of this cost."""
+    n_labels, (r, n_tasks) = observed.n_labels, observed.cross.shape
+    known = observed.has_grams or observed.has_entries
+    return known and n_tasks * (EIGH * min(n_labels / n_tasks, r) ** 3 + CALL) <= 0.5 * cost + n_tasks * CALL
+
+
+def worth_refactorizing(factor: Factor, A: Array, ridge: float, gap: float, product: float) -> bool:
+    """Whether a new factor is cheaper than steps with one of another structure.
+
+    M of both structures lie between one another times the extreme eigenvalues of one structure relative to the other.
+    """
+    spread = max(largest_eigenvalue(A, factor.A), ridge / factor.ridge)
+    spread *= max(largest_eigenvalue(factor.A, A), factor.ridge / ridge)
+    if not np.isfinite(spread):
+        return True
+    # The first error is about that of the structures; the gap is a square.
+    steps = 1.0 + 0.25 * np.sqrt(spread) * np.log(max((spread - 1.0) ** 2 / gap, 1.0))
+    return bool(factor.cost < steps * (factor.step_cost + product + CALL))
+
+
+def roads(observed: "Observed", alpha: float) -> dict[str, float]:
+    """The cost of each road that is open."""
+    n_labels, (r, n_tasks) = observed.n_labels, observed.cross.shape
+    n_rows, product = observed.n_rows, observed.product_cost
+    costs = {"iterative": STRUCTURES * steps_without_factor(observed, alpha) * product}
+    size = r * n_tasks
+    if observed.has_grams and size**2 <= LARGEST:
+        factor = size**3 / 3.0 + n_tasks**3 * r**2 + WAIT * size**2
+        costs["features"] = 2.0 * n_labels * r**2 + FACTORS * (factor + 12.0 * 2.0 * WAIT * size**2)
+    if observed.has_entries:
+        if n_labels**2 <= LARGEST:
+            step = 2.0 * WAIT * n_labels**2 + product
+            kernel = min(n_rows, n_labels) ** 2 * r + WAIT * n_labels**2
+            costs["labels"] = kernel + FEW_FACTORS * n_labels**3 / 3.0 + FACTOR_STEPS * step
+        missing = observed.n_missing
+        if missing is not None and missing**2 <= LARGEST:
+            small = min(n_rows, r)
+            step = 2.0 * WAIT * missing**2 + 3.0 * product
+            factor = missing**2 * small + missing**3 / 3.0
+            costs["completed"] = EIGH * small**3 + FEW_FACTORS * factor + FACTOR_STEPS * step
+    return costs
+
+
+def choose_road(observed: "Observed", alpha: float) -> str:
+    """The cheapest road."""
+    costs = roads(observed, alpha)
+    return min(costs, key=costs.__getitem__)
+
+
+def steps_without_factor(observed: "Observed", alpha: float) -> float:
+    """Steps of conjugate gradients that the operator of complete labels preconditions.
+
+    Sampling L / T of the rows moves the eigenvalues of their products, relative to their mean, to (1 +- sqrt(x))^2 with
+    x the share of functions that matter to labels of a task (Marchenko and Pastur); n alpha keeps them from zero.
+    """
+    n_labels, n_tasks = observed.n_labels, observed.cross.shape[1]
+    ridge, k = observed.n * alpha, observed.values
+    # The size that a structure will have: the root of the squared norms of the predictors.
+    norms = observed.cross / (k[:, None] + ridge)
+    a = float(np.sqrt(max(np.mean(np.sum(norms**2, axis=0)), np.finfo(float).tiny)))
+    x = float(np.sum(k * a / (k * a + ridge))) * n_tasks / max(n_labels, 1)
+    root = np.sqrt(min(x, 1.0))
+    condition = min(1.0 + float(k.max(initial=0.0)) * a / ridge, ((1.0 + root) / max(1.0 - root, 1e-6)) ** 2)
+    return 1.0 + 0.5 * float(np.sqrt(condition)) * GAIN

@@ -1,0 +1,103 @@
+"""Labels one by one, and the complete table that they are a part of."""
+
+from functools import cached_property
+
+import numpy as np
+
+from skmtl._linalg import Array, eigh
+from skmtl.targets import Labels
+
+TINY = float(np.finfo(float).tiny)
+
+
+class Entries:
+    """Labels one by one, task by task, with their rows and weights."""
+
+    def __init__(self, Phi: Array, labels: Labels, *, intercept: bool) -> None:
+        self._Phi, self._labels, self.intercept = Phi, labels, intercept
+        task = np.broadcast_to(labels.spread(np.arange(labels.n_tasks)), labels.y.shape)
+        known = np.nonzero(labels.weight > 0.0)
+        order = np.argsort(task[known], kind="stable")
+        # Where each label stands in arrays laid out like the labels.
+        self.place = tuple(index[order] for index in known)
+        self.row, self.task = self.place[0], task[self.place]
+        self.y, self.inverse_weight = labels.y[self.place], 1.0 / labels.weight[self.place]
+        self.counts = np.bincount(self.task, minlength=labels.n_tasks)
+        ends = np.cumsum(self.counts)
+        self.slices = [slice(end - count, end) for end, count in zip(ends, self.counts, strict=True)]
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @cached_property
+    def K(self) -> Array:
+        """The kernel between the labels' rows, of shape (n_labels, n_labels)."""
+        if len(self.row) < len(self._Phi):
+            Phi = self._Phi[self.row]
+            return Phi @ Phi.T
+        return np.asarray((self._Phi @ self._Phi.T)[np.ix_(self.row, self.row)])
+
+    def rows(self) -> Array:
+        """The features of each label's row, of shape (n_labels, r)."""
+        return self._Phi[self.row]
+
+    def at_rows(self, P: Array) -> Array:
+        """Phi P at the row of each label, of shape (n_labels, n_tasks)."""
+        return np.asarray((self._Phi @ P)[self.row])
+
+    def scores(self, W: Array) -> Array:
+        """Phi W at the labels, of shape (n_labels,)."""
+        return self._labels.scores(self._Phi, W)[self.place]
+
+    def centred(self, u: Array) -> Array:
+        """Values u of the labels about each task's mean, where there are intercepts."""
+        return u - self._means(u / self.inverse_weight) if self.intercept else u
+
+    def without_sums(self, c: Array) -> Array:
+        """Dual coefficients that sum to zero in each task, where there are intercepts: the bound rests on that."""
+        return c - self._means(c) / self.inverse_weight if self.intercept else c
+
+    def _means(self, sums: Array) -> Array:
+        """The sum over the labels of each task, over that of their weights, at each label."""
+        total = np.bincount(self.task, sums, minlength=len(self.counts))
+        return np.asarray((total / np.maximum(self._totals, TINY))[self.task])
+
+    @cached_property
+    def _totals(self) -> Array:
+        return np.asarray(np.bincount(self.task, 1.0 / self.inverse_weight, minlength=len(self.counts)), dtype=float)
+
+    def adjoint(self, u: Array) -> Array:
+        """Phi'U for values u of the labels, of shape (r, n_tasks)."""
+        U = np.zeros(self._labels.y.shape)
+        U[self.place] = u
+        return self._labels.adjoint(self._Phi, U)
+
+
+class CompletedRows:
+    """All rows with a weight each, decomposed: D^{1/2} H K H' D^{1/2} = V diag(k) V'.
+
+    Parameters
+    ----------
+    Phi : ndarray of shape (n, r)
+    weight : ndarray of shape (n, n_tasks)
+        Zero where a label is missing, else the weight of the row.
+    """
+
+    def __init__(self, Phi: Array, weight: Array, *, intercept: bool) -> None:
+        row_weight = weight.max(axis=1)
+        self.root = np.sqrt(row_weight)
+        # The direction that centring takes away.
+        self.constant = self.root / np.linalg.norm(self.root) if intercept else np.zeros(len(Phi))
+        self.missing = [np.flatnonzero(column == 0.0) for column in weight.T]
+        Z = self.root[:, None] * (Phi - row_weight @ Phi / row_weight.sum() if intercept else Phi)
+        n, r = Z.shape
+        k, X = eigh(Z @ Z.T if n <= r else Z.T @ Z)
+        keep = k > max(n, r) * np.finfo(float).eps * max(k[-1], 0.0)
+        self.k = k[keep]
+        self.V = X[:, keep] if n <= r else Z @ (X[:, keep] / np.sqrt(self.k))
+
+    def fill(self, entries: Entries, y: Array) -> Array:
+        """Values of the labels, weighted, in a table with zeros where one is missing."""
+        Y = np.zeros((len(self.root), len(self.missing)))
+        Y[entries.row, entries.task] = self.root[entries.row] * y
+        return Y

@@ -1,0 +1,150 @@
+r"""Leaving one row out in closed form, for square loss and a given structure.
+
+With complete labels, :math:`A = U \operatorname{diag}(a) U'` and the eigenbasis V, k of the kernel of the weighted,
+centred rows, the errors at the rows left out are
+
+.. math::
+
+    R = \bigl( (C U) / H \bigr) U', \qquad
+    H_{ij} = \sum_l \frac{V_{il}^2}{k_l a_j + n \alpha} + \frac{1 - e_i^2 - \sum_l V_{il}^2}{n \alpha},
+
+where :math:`n \alpha` stays what it is for all rows, and e is the direction of the constant (:math:`e_i^2 = 1/n`
+without weights), or zero without an intercept. The second term is what lies outside the range of the kernel; without
+:math:`e_i^2` in it the row's own label would leak through the mean.
+
+Where labels are missing, N takes labels to dual coefficients, c = N y, and B are the labels of one row, the errors
+there are :math:`(N_{BB})^{-1} c_B`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from skmtl._linalg import Array, eigh
+from skmtl.solvers.cost import LARGEST
+from skmtl.solvers.design import Design
+from skmtl.solvers.observed import Observed, ObservedRows
+from skmtl.solvers.systems import FeatureSystem, LabelFactor
+
+# What is left of a label's weight when its task has no other: nothing can be said of it.
+NOTHING = 1e-12
+
+
+class LeaveOneOut(Protocol):
+    """Predictions for every row by a fit without it, for any alpha and any structure."""
+
+    def predict(self, structures: Sequence[Array], alpha: float) -> list[Array]:
+        """Predictions of a row left out, laid out like the labels, for each structure that a predictor sees."""
+
+
+def make_leave_one_out(design: Design, labels: Any, *, intercept: bool) -> LeaveOneOut:
+    """For labels in memory, centred by their weighted mean where there is an intercept.
+
+    Raises
+    ------
+    ValueError
+        Where labels are missing, and both they and the functions of all tasks are too many for a matrix.
+    """
+    if labels.complete():
+        return CompleteLeaveOneOut(design, labels, intercept=intercept)
+    return MissingLeaveOneOut(design, labels, intercept=intercept)
+
+
+class CompleteLeaveOneOut:
+    """Every row has a label of every task, with one weight."""
+
+    def __init__(self, design: Design, labels: Any, *, intercept: bool) -> None:
+        self._shape, weight = labels.y.shape, labels.row_weight()
+        self._targets, self._weight = labels.y.reshape(len(weight), -1), weight
+        root = np.sqrt(weight)[:, None]
+        self._values = design.values
+        self._V = root * design.rows() / np.sqrt(design.values)
+        constant = weight / weight.sum() if intercept else np.zeros(len(weight))
+        self._V2 = self._V**2
+        weighted = root * self._targets
+        self._projected = self._V.T @ weighted
+        # The share of each row outside the range of the kernel and the constant, which is nothing at full rank:
+        # divided by n alpha, rounding would count.
+        outside = float(self._V.shape[1] < np.count_nonzero(weight) - intercept)
+        self._null = outside * np.maximum(1.0 - constant - self._V2.sum(axis=1), 0.0)[:, None]
+        self._rest = outside * (weighted - self._V @ self._projected)
+
+    def predict(self, structures: Sequence[Array], alpha: float) -> list[Array]:
+        ridge = float(self._weight.sum()) * alpha
+        bases = [eigh(A) for A in structures]
+        a, U = (
+            np.concatenate([values for values, _ in bases]),
+            np.concatenate([vectors for _, vectors in bases], axis=1),
+        )
+        # All structures at once: the products with V are those that cost.
+        inverse = 1.0 / (self._values[:, None] * np.maximum(a, 0.0) + ridge)
+        C = self._V @ ((self._projected @ U) * inverse) + (self._rest @ U) / ridge
+        H = self._V2 @ inverse + self._null / ridge
+        root = np.sqrt(self._weight)[:, None]
+        error = np.divide(C, H * root, out=np.zeros_like(C), where=root > 0.0)
+        parts = np.split(error, len(structures), axis=1)
+        return [
+            (self._targets - part @ vectors.T).reshape(self._shape)
+            for part, (_, vectors) in zip(parts, bases, strict=True)
+        ]
+
+
+class MissingLeaveOneOut:
+    """Labels are missing, weighted, or each of a row of its own."""
+
+    def __init__(self, design: Design, labels: Any, *, intercept: bool) -> None:
+        rows = labels.arrange(design.rows())
+        self._observed: Observed = ObservedRows(rows, design.values, labels, intercept=intercept)
+        self._shape = labels.y.shape
+        entries = self._observed.entries()
+        # The labels of each row that has one.
+        order = np.argsort(entries.row, kind="stable")
+        starts = np.flatnonzero(np.diff(entries.row[order], prepend=-1))
+        self._blocks = np.split(order, starts[1:])
+        r, n_tasks = self._observed.cross.shape
+        self._on_labels = len(entries) <= r * n_tasks
+        if min(len(entries), r * n_tasks) ** 2 > LARGEST:
+            raise ValueError(
+                f"leaving one out of {len(entries)} labels, some missing, needs a matrix that is too large; use folds."
+            )
+
+    def predict(self, structures: Sequence[Array], alpha: float) -> list[Array]:
+        return [self._predict(A, self._observed.n * alpha) for A in structures]
+
+    def _predict(self, A: Array, ridge: float) -> Array:
+        entries = self._observed.entries()
+        c, inverses = self._by_labels(A, ridge) if self._on_labels else self._by_features(A, ridge)
+        error = np.zeros(len(entries))
+        for block, N in zip(self._blocks, inverses, strict=True):
+            # A label without which its task has none is predicted by the mean, which is zero.
+            known = np.diag(N) * ridge * entries.inverse_weight[block] > NOTHING
+            error[block] = entries.y[block]
+            some = block[known]
+            error[some] = np.linalg.solve(N[np.ix_(known, known)], c[some])
+        predictions = np.zeros(self._shape)
+        predictions[entries.place] = entries.y - error
+        return predictions
+
+    def _by_labels(self, A: Array, ridge: float) -> tuple[Array, list[Array]]:
+        entries = self._observed.entries()
+        factor = LabelFactor(entries, A, ridge)
+        return factor.solve(entries.y), factor.inverse_blocks(self._blocks)
+
+    def _by_features(self, A: Array, ridge: float) -> tuple[Array, list[Array]]:
+        observed, entries = self._observed, self._observed.entries()
+        system = FeatureSystem(observed, A, ridge)
+        weight = 1.0 / entries.inverse_weight
+        intercept = observed.target_mean - np.sum(observed.shift * system.W, axis=0)
+        c = weight * (entries.y - entries.scores(system.W) - intercept[entries.task]) / ridge
+        spread = system.leverages(entries, observed.shift)
+        inverses = []
+        totals = np.bincount(entries.task, weight, minlength=len(A)) if entries.intercept else np.full(len(A), np.inf)
+        for block in self._blocks:
+            w = weight[block]
+            # The means of the tasks take from each label alone, for those of one row are of different tasks.
+            N = np.diag(w - w**2 / totals[entries.task[block]]) - np.outer(w, w) * (
+                spread[:, block].T @ spread[:, block]
+            )
+            inverses.append(N / ridge)
+        return c, inverses

@@ -1,0 +1,268 @@
+"""What square loss needs of the rows and their labels, where each task has rows and weights of its own.
+
+For task t with features Phi and weights w, both of its own rows: the products ``G_t = Phi' diag(w) Phi``, the cross
+products ``b_t = Phi' diag(w) y`` and the squares ``s_t = y' diag(w) y``, all about the task's means where it has an
+intercept. The best predictors for a structure A solve ``G_t w_t + n alpha (W A^-1)_t = b_t``.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skmtl._linalg import Array, eigh
+from skmtl.solvers.cost import LARGEST, gram_product, row_product, worth_forming_grams
+from skmtl.solvers.entries import CompletedRows, Entries
+from skmtl.targets import Labels
+
+TINY = float(np.finfo(float).tiny)
+
+
+class TaskBasis(NamedTuple):
+    """G_t = X diag(g) X' with orthonormal columns X of shape (r, m), and z = X'b_t."""
+
+    X: Array
+    g: Array
+    z: Array
+
+
+class Observed(Protocol):
+    """Rows and labels as square loss sees them; features are in an orthonormal basis of functions."""
+
+    @property
+    def n(self) -> float:
+        """Sum of all weights over the number of tasks, of the whole problem also where this is a part of it."""
+
+    @property
+    def n_rows(self) -> int: ...
+
+    @property
+    def n_labels(self) -> int: ...
+
+    @property
+    def n_missing(self) -> int | None:
+        """Entries of the table without a label; None where it is no table with one weight for each row."""
+
+    @property
+    def product_cost(self) -> float:
+        """What ``curve`` costs, as :mod:`skmtl.solvers.cost` counts."""
+
+    @property
+    def has_grams(self) -> bool:
+        """Whether ``grams`` are known, or can be."""
+
+    @property
+    def has_entries(self) -> bool:
+        """Whether ``entries`` are known."""
+
+    @property
+    def values(self) -> Array:
+        """Eigenvalues of the mean of the G_t, which is diagonal or nearly so, of shape (r,)."""
+
+    @property
+    def shares(self) -> Array:
+        """Sums of the weights of each task, relative to n, of shape (n_tasks,)."""
+
+    @property
+    def cross(self) -> Array:
+        """The b_t, of shape (r, n_tasks)."""
+
+    @property
+    def squares(self) -> Array:
+        """The s_t, of shape (n_tasks,)."""
+
+    @property
+    def shift(self) -> Array:
+        """Means of the features in each task, about their mean over all rows, of shape (r, n_tasks)."""
+
+    @property
+    def target_mean(self) -> Array:
+        """Means of the targets, of shape (n_tasks,); zero without intercepts."""
+
+    def curve(self, W: Array) -> Array:
+        """W -> (G_t w_t), of shape (r, n_tasks)."""
+
+    def grams(self) -> Array:
+        """The G_t, of shape (n_tasks, r, r), where they are known."""
+
+    def bases(self) -> list[TaskBasis]:
+        """The G_t decomposed."""
+
+    def entries(self) -> Entries:
+        """The labels one by one, where they are known."""
+
+    def completed(self) -> CompletedRows:
+        """The rows with a weight each, where ``n_missing`` is known."""
+
+    def part(self, tasks: NDArray[np.intp]) -> "Observed":
+        """The same of some of the tasks, in that order."""
+
+
+class ObservedRows:
+    """Rows and labels in memory.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, r)
+        As ``labels.arrange`` returns them.
+    values : ndarray of shape (r,)
+        Eigenvalues of the rows' covariance, weighted as ``labels.row_weight`` says, which is diagonal.
+    """
+
+    def __init__(self, rows: Array, values: Array, labels: Labels, *, intercept: bool, n: float | None = None) -> None:
+        self._Phi, self._labels, self._intercept = rows, labels, intercept
+        self.values = values
+        self.n = float(labels.weight.sum()) / labels.n_tasks if n is None else n
+        self.n_labels = int(np.count_nonzero(labels.weight))
+        total = np.maximum(labels.sums(labels.weight), TINY)
+        self.shares = total / self.n
+        self.cross = labels.adjoint(rows, labels.weight * labels.y)
+        self.shift, self.target_mean = np.zeros_like(self.cross), np.zeros(labels.n_tasks)
+        y = labels.y
+        if intercept:
+            self.shift = labels.adjoint(rows, labels.weight) / total
+            self.target_mean = labels.sums(labels.weight * y) / total
+            self.cross = self.cross - self.shift * (total * self.target_mean)
+            y = y - labels.spread(self.target_mean)
+        self.squares = labels.sums(labels.weight * y**2)
+        self.n_rows, r, size = len(rows), len(values), labels.y.size
+        self._small = worth_forming_grams(self.n_rows, r, size, self.n_labels, labels.n_tasks)
+        self.product_cost = gram_product(r, labels.n_tasks) if self._small else row_product(self.n_rows, r, size)
+        self.has_grams, self.has_entries = labels.n_tasks * r**2 <= LARGEST, True
+        row_weight = labels.weight.max(axis=1, keepdims=True) if labels.weight.ndim == 2 else None
+        uniform = row_weight is not None and bool(np.all((labels.weight == row_weight) | (labels.weight == 0.0)))
+        uniform = uniform and bool(np.all(labels.sums(labels.weight) > 0.0))
+        self.n_missing = size - self.n_labels if uniform else None
+
+    def curve(self, W: Array) -> Array:
+        if self._small:
+            return times_grams(self._grams, W)
+        return self._labels.normal(self._Phi, self._labels.weight, W, center=self._intercept)
+
+    @cached_property
+    def _grams(self) -> Array:
+        return self._labels.grams(self._Phi, self._labels.weight, center=self._intercept)
+
+    def grams(self) -> Array:
+        return self._grams
+
+    @cached_property
+    def _bases(self) -> list[TaskBasis]:
+        entries = self._entries
+        rows = [self._Phi[entries.row[own]] - mean for own, mean in zip(entries.slices, self.shift.T, strict=True)]
+        roots = [entries.inverse_weight[own] ** -0.5 for own in entries.slices]
+        return [_basis(root[:, None] * Phi, b) for root, Phi, b in zip(roots, rows, self.cross.T, strict=True)]
+
+    def bases(self) -> list[TaskBasis]:
+        return self._bases
+
+    @cached_property
+    def _entries(self) -> Entries:
+        return Entries(self._Phi, self._labels, intercept=self._intercept)
+
+    def entries(self) -> Entries:
+        return self._entries
+
+    @cached_property
+    def _completed(self) -> CompletedRows:
+        return CompletedRows(self._Phi, self._labels.weight, intercept=self._intercept)
+
+    def completed(self) -> CompletedRows:
+        return self._completed
+
+    def part(self, tasks: NDArray[np.intp]) -> "ObservedRows":
+        labels, rows = self._labels.part(tasks)
+        return ObservedRows(self._Phi[rows], self.values, labels, intercept=self._intercept, n=self.n)
+
+
+@dataclass(frozen=True)
+class ObservedMoments:
+    """The same from sums over rows that are read a block at a time.
+
+    ``stacked`` are the G_t, or empty where they would be too large: then ``read``, which is ``curve``, passes over the
+    rows once more.
+    """
+
+    n: float
+    n_labels: int
+    values: Array
+    shares: Array
+    cross: Array
+    squares: Array
+    target_mean: Array
+    shift: Array
+    stacked: Array
+    read: Callable[[Array], Array]
+
+    has_entries, n_missing = False, None
+
+    @property
+    def has_grams(self) -> bool:
+        return len(self.stacked) > 0
+
+    @property
+    def n_rows(self) -> int:
+        return self.n_labels
+
+    @property
+    def product_cost(self) -> float:
+        # A pass over all rows is dearer than anything else, but there is nothing else then.
+        return gram_product(*self.cross.shape) if len(self.stacked) else 1.0
+
+    def curve(self, W: Array) -> Array:
+        return times_grams(self.stacked, W) if len(self.stacked) else self.read(W)
+
+    def grams(self) -> Array:
+        return self.stacked
+
+    @cached_property
+    def _bases(self) -> list[TaskBasis]:
+        return [
+            TaskBasis(X, np.maximum(g, 0.0), X.T @ b)
+            for (g, X), b in zip(map(eigh, self.stacked), self.cross.T, strict=True)
+        ]
+
+    def bases(self) -> list[TaskBasis]:
+        return self._bases
+
+    def entries(self) -> Entries:
+        raise NotImplementedError("labels that are read in blocks are not kept.")
+
+    def completed(self) -> CompletedRows:
+        raise NotImplementedError("labels that are read in blocks are not kept.")
+
+    def part(self, tasks: NDArray[np.intp]) -> "ObservedMoments":
+        def read(W: Array) -> Array:
+            whole = np.zeros_like(self.cross)
+            whole[:, tasks] = W
+            return self.read(whole)[:, tasks]
+
+        return replace(
+            self,
+            shares=self.shares[tasks],
+            cross=self.cross[:, tasks],
+            squares=self.squares[tasks],
+            target_mean=self.target_mean[tasks],
+            shift=self.shift[:, tasks],
+            stacked=self.stacked[tasks] if len(self.stacked) else self.stacked,
+            read=read,
+        )
+
+
+def times_grams(grams: Array, W: Array) -> Array:
+    """(G_t w_t), of shape (r, n_tasks)."""
+    return (grams @ W.T[:, :, None])[:, :, 0].T
+
+
+def _basis(Phi: Array, b: Array) -> TaskBasis:
+    """The eigenvectors of Phi'Phi, found on the smaller side of Phi; b lies in their span."""
+    if len(Phi) >= Phi.shape[1]:
+        g, X = eigh(Phi.T @ Phi)
+        return TaskBasis(X, np.maximum(g, 0.0), X.T @ b)
+    g, V = eigh(Phi @ Phi.T)
+    keep = g > len(g) * np.finfo(float).eps * max(g[-1], 0.0) if len(g) else g > 0.0
+    X = Phi.T @ (V[:, keep] / np.sqrt(g[keep]))
+    return TaskBasis(X, g[keep], X.T @ b)

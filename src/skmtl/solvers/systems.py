@@ -1,0 +1,256 @@
+r"""The linear systems of square loss with missing labels, for one structure A.
+
+In the space of the labels, with one dual coefficient c per label y of task t at row i, weight w,
+
+.. math:: M c + E b = y, \qquad E'c = 0, \qquad M = K_{ii'} A_{tt'} + n \alpha \operatorname{diag}(1 / w),
+
+where E says which label is of which task, and b are the intercepts (without them, E is left out). In the space of the
+features, with W = G diag(root) U' for A = U diag(root^2) U' (see :class:`Whitening`) and v_t = root * U_t,
+
+.. math:: (n \alpha I + B) g = \sum_t v_t \otimes b_t, \qquad B = \sum_t v_t v_t' \otimes G_t.
+
+Both are symmetric, positive definite and have the same spectrum but for n alpha. A small change D of A moves
+P = Phi'C by ``-Phi' M^-1 Phi P D``: that is all that the joint Newton needs.
+"""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from skmtl._linalg import Array, conjugate_gradients
+from skmtl.solvers.cost import WAIT
+from skmtl.solvers.entries import Entries
+from skmtl.solvers.observed import Observed, times_grams
+from skmtl.solvers.whitening import Whitening
+
+MAX_ROUNDS, MAX_STEPS = 10, 500
+ROUNDING = 1e-13
+# How exact, relative to its size, the response to a change of the structure is.
+RESPONSE = 1e-3
+
+
+def pairs(n_tasks: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The entries of a symmetric matrix on and below its diagonal: coordinates of a change of the structure."""
+    return np.tril_indices(n_tasks)
+
+
+class Inverse(Protocol):
+    """What takes labels y to dual coefficients c, exactly for one structure."""
+
+    def solve(self, y: Array) -> Array: ...
+
+
+class LabelFactor:
+    """M with its border, factorized."""
+
+    def __init__(self, entries: Entries, A: Array, ridge: float) -> None:
+        self.A, self.ridge, self._entries = A, ridge, entries
+        self.size = len(entries)
+        self.cost, self.step_cost = self.size**3 / 3.0, 2.0 * WAIT * self.size**2
+        M = _scaled_kernel(entries, A)
+        M[np.diag_indices_from(M)] += ridge * entries.inverse_weight
+        self._L = linalg.cholesky(M, lower=True, overwrite_a=True, check_finite=False)
+        tasks = np.flatnonzero(entries.counts) if entries.intercept else np.zeros(0, dtype=np.intp)
+        E = np.asfortranarray((entries.task[:, None] == tasks).astype(float))
+        # In the coordinates L^-1 the border is made orthonormal, so that E'c = 0 is a projection.
+        self._border = np.linalg.qr(self._forward(E))[0]
+
+    def _forward(self, Y: Array) -> Array:
+        return np.asarray(linalg.blas.dtrsm(1.0, self._L, Y, lower=1))
+
+    def _project(self, Z: Array) -> Array:
+        return Z - self._border @ (self._border.T @ Z)
+
+    def solve(self, y: Array) -> Array:
+        """c = N y, of shape (n_labels,)."""
+        z = self._project(linalg.blas.dtrsv(self._L, y, lower=1))
+        return np.asarray(linalg.blas.dtrsv(self._L, z, lower=1, trans=1))
+
+    def respond(self, E: Array) -> Array:
+        """Phi' N Phi E, of shape (r, n_tasks)."""
+        return self._entries.adjoint(self.solve(self._entries.scores(E)))
+
+    def curvature(self, P: Array) -> Array:
+        """<P D, Phi' N Phi P D'> for all ``pairs`` D and D' at once."""
+        entries, (t, s) = self._entries, pairs(P.shape[1])
+        scores = entries.at_rows(P)
+        moved = np.zeros((len(entries), len(t)), order="F")
+        for m, (one, other) in enumerate(zip(t, s, strict=True)):
+            moved[entries.slices[one], m] = scores[entries.slices[one], other]
+            moved[entries.slices[other], m] = scores[entries.slices[other], one]
+        Z = self._project(self._forward(moved))
+        return np.asarray(Z.T @ Z)
+
+    def inverse_blocks(self, blocks: list[NDArray[np.intp]]) -> list[Array]:
+        """The blocks on the diagonal of N that belong to these labels."""
+        inverse, _ = linalg.lapack.dtrtri(self._L, lower=1)
+        # N = L^-T (I - FF') L^-1 for the orthonormal border F.
+        outside = self._border.T @ inverse
+        return [inverse[:, b].T @ inverse[:, b] - outside[:, b].T @ outside[:, b] for b in blocks]
+
+
+def _scaled_kernel(entries: Entries, A: Array) -> Array:
+    """K_ii' A_tt' on and below the diagonal, in Fortran's order, which LAPACK overwrites."""
+    M = np.empty(entries.K.shape, order="F")
+    if len(entries) < 40 * len(A):
+        # Many small blocks: one product of the whole.
+        np.multiply(entries.K, A[np.ix_(entries.task, entries.task)], out=M)
+        return M
+    for t, own in enumerate(entries.slices):
+        for s, other in enumerate(entries.slices[: t + 1]):
+            np.multiply(entries.K[own, other], A[t, s], out=M[own, other])
+    return M
+
+
+def dual_coefficients(factor: Inverse, entries: Entries, A: Array, ridge: float, start: Array, gap: float) -> Array:
+    """c for the structure A from the factor of another, to a gap of the supervised step relative to alpha ||f||_A^2.
+
+    The border is that of the factor, so that all directions keep E'c = 0.
+    """
+
+    def apply(c: Array) -> Array:
+        return entries.centred(entries.scores(entries.adjoint(c) @ A) + ridge * entries.inverse_weight * c)
+
+    def finished(left: Array, _: float) -> bool:
+        # The gap of predictors and dual coefficients that belong to one another is the error that is left in y.
+        return float(np.sum(left**2 / entries.inverse_weight)) <= enough
+
+    # y'c is n / ridge times the value, of which the squared errors are the other part; below rounding, directions
+    # would lean out of E'c = 0.
+    y = entries.centred(entries.y)
+    norm = ridge * (float(y @ start) - ridge * float(np.sum(start**2 * entries.inverse_weight)))
+    enough = max(gap * norm, ROUNDING**2 * float(np.sum(y**2 / entries.inverse_weight)))
+    c = start + conjugate_gradients(apply, y - apply(start), factor.solve, finished, max_steps=MAX_STEPS)
+    return entries.without_sums(c)
+
+
+class FeatureSystem:
+    """Features by features, of all tasks, factorized: predictors W, of shape (r, n_tasks), and their norm."""
+
+    def __init__(self, observed: Observed, A: Array, ridge: float) -> None:
+        grams = observed.grams()
+        self._grams, self._ridge, self._white = grams, ridge, Whitening(A)
+        n_tasks, r, _ = grams.shape
+        self.size = n_tasks * r
+        self._V = self._white.R
+        j, k = pairs(n_tasks)
+        # All blocks by one product: T (T + 1) / 2 pairs of coordinates times the matrices of the tasks.
+        blocks = (self._V[:, j] * self._V[:, k]).T @ grams.reshape(n_tasks, -1)
+        S: Array = np.empty((self.size, self.size))
+        S.reshape(n_tasks, r, n_tasks, r)[j, :, k, :] = blocks.reshape(-1, r, r)
+        S[np.diag_indices_from(S)] += ridge
+        # The lower triangle in the order of C is the upper one in that of LAPACK.
+        self._R = linalg.cholesky(S.T, lower=False, overwrite_a=True, check_finite=False)
+        G = self._solve(self._white.whiten_gradient(observed.cross))
+        self.W, self.norm = self._white.unwhiten(G), float(np.sum(G**2))
+
+    def _solve(self, rhs: Array) -> Array:
+        solved = linalg.cho_solve((self._R, False), np.ascontiguousarray(rhs.T).ravel(), check_finite=False)
+        return np.asarray(solved.reshape(rhs.T.shape).T)
+
+    def respond(self, E: Array) -> Array:
+        """Phi' M^-1 Phi E, of shape (r, n_tasks)."""
+        curved = times_grams(self._grams, E)
+        moved = self._white.unwhiten(self._solve(self._white.whiten_gradient(curved)))
+        return (curved - times_grams(self._grams, moved)) / self._ridge
+
+    def curvature(self, P: Array) -> Array:
+        """<P D, Phi' M^-1 Phi P D'> for all ``pairs`` D and D' at once."""
+        n_tasks = len(self._grams)
+        t, s = pairs(n_tasks)
+        place = np.empty((n_tasks, n_tasks), dtype=np.intp)
+        place[t, s] = place[s, t] = np.arange(len(t))
+        # G_t p_s for all t and s; D = ts moves the predictor of t along p_s and that of s along p_t.
+        curved = self._grams @ P
+        H = np.zeros((len(t), len(t)))
+        for task in range(n_tasks):
+            H[np.ix_(place[task], place[task])] += P.T @ curved[task]
+        one, two = curved[t, :, s], curved[s, :, t] * (t != s)[:, None]
+        moved = self._V[t][:, :, None] * one[:, None, :] + self._V[s][:, :, None] * two[:, None, :]
+        Z = linalg.blas.dtrsm(1.0, self._R, np.asfortranarray(moved.reshape(len(t), -1).T), trans_a=1)
+        # M^-1 = (I - Phi (n alpha + Phi'Phi)^-1 Phi') / (n alpha) in whitened coordinates.
+        return (H - Z.T @ Z) / self._ridge
+
+    def leverages(self, entries: Entries, center: Array) -> Array:
+        """R^-T of the labels' features about the means of their tasks, whitened, of shape (r n_tasks, n_labels)."""
+        Phi = entries.rows() - center.T[entries.task]
+        whitened = self._V[entries.task][:, :, None] * Phi[:, None, :]
+        moved = np.asfortranarray(whitened.reshape(len(entries), -1).T)
+        return np.asarray(linalg.blas.dtrsm(1.0, self._R, moved, trans_a=1))
+
+
+class Unformed:
+    """A system whose products with a direction are cheap, so that nothing is formed."""
+
+    size = 0
+
+    def curvature(self, P: Array) -> Array:
+        raise NotImplementedError
+
+
+class SeparateSystem(Unformed):
+    """The tasks apart, for a structure diag(a): each in the eigenbasis of its own G_t."""
+
+    def __init__(self, observed: Observed, a: Array, ridge: float) -> None:
+        self._bases, self._a, self._ridge = observed.bases(), a, ridge
+        # In terms of P = W A^-1, for a task may have no structure at all.
+        P = np.stack([X @ (z / (g * a_t + ridge)) for a_t, (X, g, z) in zip(a, self._bases, strict=True)], axis=1)
+        self.W, self.norm = a * P, float(np.sum(a * P**2))
+
+    def respond(self, E: Array) -> Array:
+        """Phi' M^-1 Phi E, of shape (r, n_tasks)."""
+        columns = [
+            X @ ((g / (g * a_t + self._ridge)) * (X.T @ e))
+            for a_t, (X, g, _), e in zip(self._a, self._bases, E.T, strict=True)
+        ]
+        return np.stack(columns, axis=1)
+
+
+class IterativeSystem(Unformed):
+    """Features by features, by conjugate gradients, to a gap of the supervised step relative to alpha ||f||_A^2.
+
+    The preconditioner has for each G_t their mean, which is diagonal, times the share of labels that the task has: in
+    the basis of :class:`Whitening` it is diagonal.
+    """
+
+    def __init__(
+        self, observed: Observed, A: Array, ridge: float, start: Array, gap: float, *, as_if_complete: bool
+    ) -> None:
+        self._observed, self._ridge, self._white = observed, ridge, Whitening(A, observed.shares)
+        self._as_if_complete = as_if_complete
+        self._diagonal = ridge + observed.values[:, None] * self._white.squares
+        rhs = self._white.whiten_gradient(observed.cross)
+        G = self._white.whiten(start)
+        self.steps = 0
+        for _ in range(MAX_ROUNDS):
+            left = rhs - self._apply(G)
+            # The gap is at most |left|^2 / (n alpha); where there is nothing to learn, rounding is the measure.
+            enough = max(ridge**2 * gap * float(np.sum(G**2)), ROUNDING**2 * float(np.sum(rhs**2)))
+            if float(np.sum(left**2)) <= enough:
+                break
+            G = G + self._solve(left, enough)
+        self.W, self.norm = self._white.unwhiten(G), float(np.sum(G**2))
+
+    def _apply(self, G: Array) -> Array:
+        self.steps += 1
+        curved = self._observed.curve(self._white.unwhiten(G))
+        return self._white.whiten_gradient(curved) + self._ridge * G
+
+    def _solve(self, rhs: Array, enough: float) -> Array:
+        return conjugate_gradients(
+            self._apply,
+            rhs,
+            lambda r: r / self._diagonal,
+            lambda r, _: float(np.sum(r**2)) <= enough,
+            max_steps=MAX_STEPS,
+        )
+
+    def respond(self, E: Array) -> Array:
+        """Phi' M^-1 Phi E, of shape (r, n_tasks): as if all labels were there, or by further iterations."""
+        if self._as_if_complete:
+            near = self._observed.values[:, None] * (E * self._observed.shares)
+            return self._white.times_inverse(self._white.whiten_gradient(near) / self._diagonal)
+        rhs = self._white.whiten_gradient(self._observed.curve(E))
+        return self._white.times_inverse(self._solve(rhs, RESPONSE**2 * float(np.sum(rhs**2))))

@@ -1,0 +1,82 @@
+"""Leaving one row out in closed form is what refitting without it gives."""
+
+import numpy as np
+import pytest
+from problems import gram, related_tasks
+
+from skmtl.features import LinearMap, PrecomputedMap
+from skmtl.solvers import make_design
+from skmtl.solvers.leave_one_out import make_leave_one_out
+from skmtl.targets import LongLabels, TableLabels
+
+STRUCTURES = [np.eye(3), np.array([[2.0, 1.0, 0.0], [1.0, 2.0, -1.0], [0.0, -1.0, 1.5]]), np.ones((3, 3))]
+
+
+def refit(K, rows, tasks, y, weight, A, ridge, *, intercept):
+    """Predictions at all rows, for all tasks, by the dense system of the labels; a task without labels has b = 0."""
+    M = K[np.ix_(rows, rows)] * A[np.ix_(tasks, tasks)] + ridge * np.diag(1.0 / weight)
+    there = np.unique(tasks) if intercept else np.zeros(0, dtype=int)
+    E = (tasks[:, None] == there).astype(float)
+    system = np.block([[M, E], [E.T, np.zeros((len(there), len(there)))]])
+    solution = np.linalg.solve(system, np.r_[y, np.zeros(len(there))])
+    b = np.zeros(len(A))
+    b[there] = solution[len(y) :]
+    return K[:, rows] @ (solution[: len(y), None] * A[tasks]) + b
+
+
+def make_labels(layout, rng, n, *, intercept):
+    """Labels whose weighted means are zero where there are intercepts, and (rows, tasks, y, weight) of each."""
+    if layout == "long":
+        tasks = np.arange(n) % 3
+        rows, y, weight = np.arange(n), rng.standard_normal(n), rng.uniform(0.5, 2.0, n)
+    else:
+        known = rng.random((n, 3)) < (1.0 if layout == "complete" else 0.6)
+        known[:3] = True
+        rows, tasks = np.nonzero(known)
+        y = rng.standard_normal(len(rows))
+        weight = {"gaps": np.ones(len(rows)), "weights": rng.uniform(0.5, 2.0, len(rows))}.get(layout)
+        weight = rng.uniform(0.5, 2.0, n)[rows] if weight is None else weight
+    if intercept:
+        y -= (np.bincount(tasks, weight * y) / np.bincount(tasks, weight))[tasks]
+    if layout == "long":
+        return LongLabels.from_rows(y, weight, tasks, 3), (rows, tasks, y, weight)
+    table, weights = np.zeros((n, 3)), np.zeros((n, 3))
+    table[rows, tasks], weights[rows, tasks] = y, weight
+    return TableLabels(table, weights), (rows, tasks, y, weight)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("layout", ["complete", "gaps", "weights", "long"])
+def test_a_row_left_out_is_a_refit_without_it(layout, kernel, intercept, rng):
+    n, alpha = 24, 3e-2
+    X, _ = related_tasks(rng, n, 3, n_features=4)
+    K = gram(X, kernel)
+    labels, (rows, tasks, y, weight) = make_labels(layout, rng, n, intercept=intercept)
+    feature_map, Z = (LinearMap(), X) if kernel == "linear" else (PrecomputedMap(), K)
+    design = make_design(feature_map, Z, labels.row_weight(), intercept=intercept, overwrite=False)
+    predictions = make_leave_one_out(design, labels, intercept=intercept).predict(STRUCTURES, alpha)
+    ridge = weight.sum() / 3 * alpha
+    for A, F in zip(STRUCTURES, predictions, strict=True):
+        assert F.shape == labels.y.shape
+        F = labels.in_rows(F) if layout == "long" else F
+        for i in range(n):
+            stay, out = rows != i, rows == i
+            expected = refit(K, rows[stay], tasks[stay], y[stay], weight[stay], A, ridge, intercept=intercept)
+            found = F[i] if layout == "long" else F[i, tasks[out]]
+            np.testing.assert_allclose(found, expected[i, tasks[out]], atol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_the_only_label_of_a_task_is_predicted_by_its_mean(kernel, rng):
+    n = 20
+    X, _ = related_tasks(rng, n, 3, n_features=4)
+    y, weight = rng.standard_normal((n, 3)), np.ones((n, 3))
+    weight[1:, 2] = 0.0
+    y[0, 2] = 0.0
+    labels = TableLabels(y, weight)
+    Z, feature_map = (X, LinearMap()) if kernel == "linear" else (gram(X, kernel), PrecomputedMap())
+    design = make_design(feature_map, Z, labels.row_weight(), intercept=True, overwrite=False)
+    (F,) = make_leave_one_out(design, labels, intercept=True).predict([STRUCTURES[1]], 1e-2)
+    assert np.all(np.isfinite(F))
+    assert F[0, 2] == 0.0

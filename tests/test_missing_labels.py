@@ -1,0 +1,280 @@
+"""Square loss with missing labels: all roads lead to the same fit, and the model of their cost picks a good one."""
+
+import numpy as np
+import pytest
+from problems import related_tasks
+
+import skmtl.solvers.missing_labels
+from skmtl import MultiTaskRegressor
+from skmtl.losses import Square
+from skmtl.objective import Problem
+from skmtl.penalties import Sparse
+from skmtl.solvers import solve
+from skmtl.solvers.cost import choose_road, roads, worth_refactorizing
+from skmtl.solvers.missing_labels import MissingLabelRidge
+from skmtl.solvers.newton_cg import NewtonStep
+from skmtl.solvers.observed import ObservedRows
+from skmtl.targets import LongLabels, TableLabels
+
+N_TASKS, N_ROWS, RANK = 4, 15, 6
+ROADS = ("labels", "completed", "features", "iterative")
+# Their second derivative is that of the labels that are there, not of complete ones.
+EXACT = ROADS[:3]
+
+
+def make_table(rng, *, per_row=True):
+    known = rng.random((N_ROWS, N_TASKS)) < 0.6
+    known[:2] = True
+    weight = rng.uniform(0.5, 2.0, (N_ROWS, 1 if per_row else N_TASKS)) * known
+    return TableLabels(rng.standard_normal((N_ROWS, N_TASKS)), weight)
+
+
+def make_grouped(rng):
+    tasks = np.arange(N_ROWS) % N_TASKS
+    return LongLabels.from_rows(rng.standard_normal(N_ROWS), rng.uniform(0.5, 2.0, N_ROWS), tasks, N_TASKS)
+
+
+def make_structure(rng):
+    root = rng.standard_normal((N_TASKS, N_TASKS))
+    return root @ root.T + 0.1 * np.eye(N_TASKS)
+
+
+def observe(rng, labels, *, intercept, rank=RANK):
+    """Rows in a basis in which the weighted covariance is diagonal, and the labels."""
+    rows = rng.standard_normal((N_ROWS, rank))
+    weight = labels.row_weight()
+    if intercept:
+        rows -= weight @ rows / weight.sum()
+    values, vectors = np.linalg.eigh(rows.T @ (weight[:, None] * rows))
+    keep = values > 1e-10 * values[-1]
+    values, rows = values[keep], rows @ vectors[:, keep]
+    return rows, values, ObservedRows(labels.arrange(rows), values, labels, intercept=intercept)
+
+
+LAYOUTS = {
+    "table": make_table,
+    "weights": lambda rng: make_table(rng, per_row=False),
+    "long": make_grouped,
+}
+
+
+def roads_of(layout):
+    """A complete table is known where rows have one weight each."""
+    return [road for road in ROADS if road != "completed" or layout == "table"]
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("rank", [6, 14])
+@pytest.mark.parametrize(("layout", "road"), [(layout, road) for layout in LAYOUTS for road in roads_of(layout)])
+def test_every_road_gives_what_newton_gives(rng, layout, road, rank, intercept):
+    labels, A = LAYOUTS[layout](rng), make_structure(rng)
+    rows, values, observed = observe(rng, labels, intercept=intercept, rank=rank)
+    newton = NewtonStep(rows, values, labels, Square(), 0.01, intercept=intercept).solve(A, tol=1e-10)
+    fit = MissingLabelRidge(observed, 0.01, road).solve(A, tol=1e-10)
+    assert fit.value == pytest.approx(newton.value, rel=1e-9)
+    np.testing.assert_allclose(fit.coefficients(), newton.coefficients(), atol=1e-7)
+    np.testing.assert_allclose(fit.intercept, newton.intercept, atol=1e-7)
+    np.testing.assert_allclose(fit.Q, newton.Q, rtol=1e-6, atol=1e-7 * np.abs(fit.Q).max())
+    assert fit.dual(0.9) == pytest.approx(newton.dual(0.9), rel=1e-7)
+    # Strong duality for a fixed structure.
+    assert fit.dual(1.0) - 0.01 * np.sum(A * fit.Q) == pytest.approx(fit.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("road", ["separate", *EXACT])
+def test_slope_and_curvature_are_those_of_the_value(rng, road, intercept):
+    _, _, observed = observe(rng, make_table(rng), intercept=intercept)
+    A, D, h = make_structure(rng), make_structure(rng) - make_structure(rng), 1e-5
+    if road == "separate":
+        # Only at a diagonal structure, and seen from the same road.
+        A = np.diag(np.diag(A))
+    step = MissingLabelRidge(observed, 0.05, "labels" if road == "separate" else road)
+    ahead, behind, here = (step.solve(A + t * D) for t in (h, -h, 0.0))
+    slope = (ahead.value - behind.value) / (2.0 * h * step.alpha)
+    assert slope == pytest.approx(-np.sum(here.Q * D), rel=1e-6)
+    np.testing.assert_allclose(-(ahead.Q - behind.Q) / (2.0 * h), here.hessian(D), rtol=1e-4, atol=1e-5)
+    assert 0.0 < here.stiffness <= 1.0 + 1e-12
+    assert here.stiffness == pytest.approx(np.sum(A * here.hessian(A)) / (2.0 * np.sum(A * here.Q)))
+
+
+@pytest.mark.parametrize("road", EXACT)
+def test_curvature_at_once_is_curvature_by_direction(rng, road, monkeypatch):
+    _, _, observed = observe(rng, make_table(rng), intercept=True)
+    A, D = make_structure(rng), make_structure(rng) - make_structure(rng)
+    found = []
+    for form in (True, False):
+        monkeypatch.setattr(skmtl.solvers.missing_labels, "worth_forming_curvature", lambda *_, form=form: form)
+        found.append(MissingLabelRidge(observed, 0.05, road).solve(A).hessian(D))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("road", ["labels", "completed", "iterative"])
+@pytest.mark.parametrize("tol", [1e-1, 1e-3])
+def test_an_inexact_fit_is_a_true_point_with_a_true_bound(rng, road, tol):
+    """Value and bound of a fit that was stopped early enclose the optimum for its structure."""
+    _, _, observed = observe(rng, make_table(rng), intercept=True, rank=12)
+    A = make_structure(rng)
+    best = MissingLabelRidge(observed, 1e-3, "features").solve(A).value
+    step = MissingLabelRidge(observed, 1e-3, road)
+    step.solve(1.3 * A + 0.3 * np.eye(N_TASKS))
+    fit = step.solve(A, tol=tol)
+    bound = fit.dual(1.0) - 1e-3 * np.sum(A * fit.Q)
+    assert bound <= best * (1.0 + 1e-9)
+    assert fit.value >= best * (1.0 - 1e-9)
+    assert fit.gap <= tol**2 * (1.0 + 1e-6) + 1e-12
+    if road != "iterative":
+        # Computed once more from the predictors alone.
+        known = observed.entries()
+        left = known.y - known.scores(fit.coefficients()) - fit.intercept[known.task]
+        norm = np.sum(fit.coefficients() * np.linalg.solve(A, fit.coefficients().T).T)
+        value = np.sum(left**2 / known.inverse_weight) / observed.n + 1e-3 * norm
+        assert fit.value == pytest.approx(value, rel=1e-9)
+
+
+@pytest.mark.parametrize("road", ["labels", "completed"])
+def test_a_factor_serves_near_structures(rng, road, monkeypatch):
+    _, _, observed = observe(rng, make_table(rng), intercept=True, rank=14)
+    A = make_structure(rng)
+    step = MissingLabelRidge(observed, 1e-2, road)
+    factor = step.solve(A) and step._factor[0]
+    assert not worth_refactorizing(factor, A, factor.ridge, 1e-10, 0.0) or factor.cost < 2e6
+    monkeypatch.setattr(skmtl.solvers.missing_labels, "worth_refactorizing", lambda *_: False)
+    near = A + 0.1 * make_structure(rng)
+    fit = step.solve(near, tol=1e-9)
+    assert step._factor[0] is factor
+    assert fit.value == pytest.approx(MissingLabelRidge(observed, 1e-2, "features").solve(near).value, rel=1e-9)
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_energies_of_a_diagonal_structure(rng, road):
+    _, _, observed = observe(rng, make_table(rng), intercept=True)
+    a = rng.uniform(0.5, 2.0, N_TASKS)
+    step = MissingLabelRidge(observed, 0.05, road)
+    expected = MissingLabelRidge(observed, 0.05, "features").solve(np.diag(a) + 0.0)
+    np.testing.assert_allclose(step.diagonal_energy(a, tol=1e-9), np.diag(expected.energy(np.diag(a))), rtol=1e-7)
+
+
+@pytest.mark.parametrize("road", ["labels", "features", "iterative"])
+def test_a_task_without_labels_is_left_alone(rng, road):
+    table = make_table(rng)
+    weight = table.weight.copy()
+    weight[:, 1] = 0.0
+    _, _, observed = observe(rng, TableLabels(table.y, weight), intercept=True)
+    fit = MissingLabelRidge(observed, 0.05, road).solve(make_structure(rng), tol=1e-9)
+    assert fit.intercept[1] == pytest.approx(0.0, abs=1e-12)
+    np.testing.assert_allclose(fit.Q[1], 0.0, atol=1e-12 * np.abs(fit.Q).max())
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_a_singular_structure_is_no_obstacle(rng, road):
+    """A known structure may be singular, for instance all ones: one predictor for all tasks."""
+    _, _, observed = observe(rng, make_table(rng), intercept=False)
+    for A in (np.ones((N_TASKS, N_TASKS)), np.diag([1.0, 0.0, 2.0, 1.0])):
+        fit = MissingLabelRidge(observed, 0.05, road).solve(A, tol=1e-8)
+        known = observed.entries()
+        M = known.K * A[np.ix_(known.task, known.task)] + observed.n * 0.05 * np.diag(known.inverse_weight)
+        assert fit.value == pytest.approx(0.05 * known.y @ np.linalg.solve(M, known.y), rel=1e-8)
+
+
+@pytest.mark.parametrize("common", [0.0, 3.0])
+@pytest.mark.parametrize("share", [0.1, 0.6, 0.95])
+def test_the_estimator_does_not_depend_on_the_road(rng, monkeypatch, common, share):
+    X, Y = related_tasks(rng, 30, 6)
+    # One label in every row, and some more.
+    Y[(rng.uniform(size=Y.shape) > share) & (np.arange(30)[:, None] % 6 != np.arange(6))] = np.nan
+    if share > 0.5:
+        # Else the labels are those of a long table.
+        Y[0] = 1.0
+    fits = {}
+    for road in ROADS if share > 0.5 else roads_of("long"):
+        monkeypatch.setattr(skmtl.solvers.missing_labels, "choose_road", lambda *_, road=road: road)
+        # Iterations end where rounding makes their errors visible to the certificate.
+        est = MultiTaskRegressor(
+            Sparse(0.8), kernel="rbf", alpha=1e-3, eps=0.05, common=common, tol=1e-6 if road == "iterative" else 1e-9
+        )
+        fits[road] = est.fit(X, Y).solution_, est.predict(X)
+    solution, predicted = fits["features"]
+    for other, other_predicted in fits.values():
+        assert other.converged
+        assert other.objective == pytest.approx(solution.objective, rel=1e-7)
+        np.testing.assert_allclose(other.structure, solution.structure, atol=1e-3 * np.abs(solution.structure).max())
+        np.testing.assert_allclose(other_predicted, predicted, atol=1e-3)
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_parts_add_up_where_the_structure_has_blocks(rng, road):
+    _, _, observed = observe(rng, make_table(rng), intercept=True)
+    step = MissingLabelRidge(observed, 0.05, road)
+    A, blocks = make_structure(rng), [np.array([2, 0]), np.array([1, 3])]
+    A[np.ix_(*blocks)] = A[np.ix_(*blocks[::-1])] = 0.0
+    whole = step.solve(A, tol=1e-9)
+    parts = [step.part(tasks).solve(A[np.ix_(tasks, tasks)], tol=1e-9) for tasks in blocks]
+    assert sum(part.value for part in parts) == pytest.approx(whole.value, rel=1e-10)
+    for tasks, part in zip(blocks, parts, strict=True):
+        np.testing.assert_allclose(part.coefficients(), whole.coefficients()[:, tasks], atol=1e-7)
+        np.testing.assert_allclose(part.intercept, whole.intercept[tasks], atol=1e-7)
+
+
+def test_parts_of_long_tables(rng):
+    _, _, observed = observe(rng, make_grouped(rng), intercept=True)
+    step, tasks = MissingLabelRidge(observed, 0.05, "labels"), np.array([3, 1])
+    A = np.diag([1.0, 2.0, 0.5, 1.5])
+    part = step.part(tasks).solve(A[np.ix_(tasks, tasks)])
+    np.testing.assert_allclose(part.coefficients(), step.solve(A).coefficients()[:, tasks], atol=1e-9)
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_tolerances_are_kept(rng, road):
+    """Every tolerance is kept, and a tighter one gives a better answer."""
+    _, _, observed = observe(rng, make_table(rng), intercept=True, rank=12)
+    objectives = []
+    for tol in (1e-3, 1e-6 if road == "iterative" else 1e-8):
+        solution = solve(Problem(MissingLabelRidge(observed, 1e-2, road), Sparse(0.8), 0.05), tol=tol)
+        assert solution.gap <= tol
+        objectives.append(solution.objective)
+    assert objectives[1] <= objectives[0] * (1.0 + 1e-6)
+    assert objectives[0] <= objectives[1] * (1.0 + 1e-3)
+
+
+# The model of the costs -----------------------------------------------------------------------------------------------
+
+
+def shape(rng, n, n_tasks, rank, share, *, long=False):
+    rows = rng.standard_normal((n, rank))
+    values = np.full(rank, float(n))
+    if long:
+        tasks = np.arange(n) % n_tasks
+        labels = LongLabels.from_rows(rng.standard_normal(n), np.ones(n), tasks, n_tasks)
+        return ObservedRows(labels.arrange(rows), values, labels, intercept=True)
+    weight = (rng.random((n, n_tasks)) < share).astype(float)
+    weight[:, 0] = np.maximum(weight[:, 0], weight.sum(axis=1) == 0.0)
+    return ObservedRows(rows, values, TableLabels(rng.standard_normal((n, n_tasks)), weight), intercept=True)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "alpha", "road"),
+    [
+        # Few labels of many coordinates.
+        ({"n": 300, "n_tasks": 3, "rank": 290, "share": 0.2}, 1e-4, "labels"),
+        ({"n": 600, "n_tasks": 12, "rank": 590, "share": 0.2}, 1e-5, "labels"),
+        # One label per row, and a kernel of full rank.
+        ({"n": 300, "n_tasks": 20, "rank": 290, "share": 1.0, "long": True}, 1e-3, "labels"),
+        # Few missing.
+        ({"n": 600, "n_tasks": 12, "rank": 590, "share": 0.95}, 1e-5, "completed"),
+        # Few functions, and more labels than coordinates.
+        ({"n": 2000, "n_tasks": 8, "rank": 5, "share": 1.0, "long": True}, 1e-3, "features"),
+        # More rows than can be put into a matrix, and functions that all tasks see alike.
+        ({"n": 3000, "n_tasks": 20, "rank": 150, "share": 0.5}, 1e-3, "iterative"),
+    ],
+)
+def test_the_cheapest_road(rng, sizes, alpha, road):
+    assert choose_road(shape(rng, **sizes), alpha) == road
+
+
+def test_the_cost_of_a_road_follows_what_it_is_made_of(rng):
+    """More labels make labels dearer and what is missing cheaper; a smaller alpha makes iterations dearer."""
+    shares = [roads(shape(rng, 200, 10, 190, share), 1e-3) for share in (0.2, 0.5, 0.9)]
+    assert shares[0]["labels"] < shares[1]["labels"] < shares[2]["labels"]
+    assert shares[0]["completed"] > shares[1]["completed"] > shares[2]["completed"]
+    alphas = [roads(shape(rng, 200, 10, 190, 0.5), alpha)["iterative"] for alpha in (1e-1, 1e-3, 1e-5)]
+    assert alphas[0] < alphas[1] < alphas[2]
