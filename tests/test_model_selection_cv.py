@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from problems import related_tasks
+from problems import random_psd, related_tasks, with_gaps
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.kernel_ridge import KernelRidge
@@ -407,11 +407,49 @@ def test_mistakes_are_named(options, message, rng):
         MultiTaskRegressorCV(**options).fit(X, Y)
 
 
-def test_loo_with_gaps_is_refused(rng):
-    X, Y = related_tasks(rng, 20, 2)
-    Y[:3, 0] = np.nan
-    with pytest.raises(ValueError, match=r"3 are missing\. Use cv=5"):
-        MultiTaskRegressorCV(cv="loo").fit(X, Y)
+@pytest.mark.parametrize("layout", ["complete", "gaps", "weights", "long"])
+@pytest.mark.parametrize(("kernel", "n_features"), [("linear", 3), ("linear", 40), ("rbf", 4)])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_leaving_one_out_is_refitting(layout, kernel, n_features, intercept, rng):
+    """The score of a known structure against n fits without each row, with the same n alpha."""
+    X, Y = related_tasks(rng, 24, 3, n_features=n_features)
+    X, Y, weight = X + 3.0, 5.0 * Y + 10.0, np.ones((24, 3))
+    Y = with_gaps(rng, Y) if layout == "gaps" else Y
+    weight = rng.uniform(0.5, 2.0, Y.shape) if layout == "weights" else np.where(np.isnan(Y), 0.0, weight)
+    tasks = None
+    if layout == "long":
+        tasks = np.arange(24) % 3
+        Y, weight = Y[np.arange(24), tasks], np.ones(24)
+    A, alpha = random_psd(rng, 3), 1e-2
+    shared = {"kernel": kernel, "fit_intercept": intercept, "scale_targets": False, "tol": 1e-10}
+    given = {"sample_weight": weight} if layout == "weights" else {}
+    search = MultiTaskRegressorCV(
+        Fixed(A),
+        alphas=[alpha],
+        commons=[0.0],
+        cv="loo",
+        scoring="nmse",
+        gammas=None if kernel == "linear" else [0.2],
+        **shared,
+    ).fit(X, Y, tasks=tasks, **given)
+    F = np.zeros_like(Y)
+    for i in range(24):
+        rest = np.arange(24) != i
+        same = alpha * weight.sum() / weight[rest].sum()
+        part = {name: value[rest] for name, value in given.items()}
+        part |= {} if tasks is None else {"tasks": tasks[rest]}
+        gamma = {} if kernel == "linear" else {"gamma": 0.2}
+        est = MultiTaskRegressor(Fixed(A), alpha=same, **gamma, **shared).fit(X[rest], Y[rest], **part)
+        one = {} if tasks is None else {"tasks": tasks[[i]]}
+        F[i] = est.predict(X[[i]], **one)[0]
+    errors = np.where(weight > 0.0, (Y - F) ** 2, 0.0) * weight
+    by_task = [t == tasks if tasks is not None else (slice(None), t) for t in range(3)]
+    totals = [weight[own].sum() for own in by_task]
+    means = [np.nansum((weight * Y)[own]) / total for own, total in zip(by_task, totals, strict=True)]
+    spreads = [np.nansum((weight * (Y - mean) ** 2)[own]) for own, mean in zip(by_task, means, strict=True)]
+    expected = -np.mean([errors[own].sum() / spread for own, spread in zip(by_task, spreads, strict=True)])
+    fixed = [i for i, params in enumerate(search.cv_results_["params"]) if params["penalty"].name == "fixed"]
+    assert search.cv_results_["mean_test_score"][fixed[0]] == pytest.approx(expected, rel=1e-7)
 
 
 def test_splitters_and_frames(rng):

@@ -1,17 +1,11 @@
-"""Scores over known labels, and leaving one row out in closed form."""
+"""Scores over known labels."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from problems import random_psd, related_tasks
 from sklearn.metrics import accuracy_score, average_precision_score, r2_score
 
-from skmtl import MultiTaskRegressor
-from skmtl.features import make_feature_map
 from skmtl.model_selection import SCORES, target_scores
-from skmtl.model_selection.loo import LeaveOneOut
-from skmtl.penalties import Fixed
-from skmtl.solvers.design import make_design
 from skmtl.targets import LongLabels, TableLabels
 
 
@@ -69,27 +63,3 @@ def test_mistakes_are_named():
         target_scores([1.0, 2.0], [1.0, 2.0], "accuracy")
     with pytest.raises(ValueError, match="must match"):
         target_scores([[1.0, 2.0]], [[1.0]], "r2")
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize(("kernel", "n_features"), [("linear", 3), ("linear", 60), ("rbf", 4)])
-def test_leaving_one_out_is_refitting(kernel, n_features, intercept, weighted, rng):
-    """The closed form against n fits with the same structure and the same n alpha."""
-    n, n_tasks, alpha = 20, 4, 1e-3
-    X, Y = related_tasks(rng, n, n_tasks, n_features=n_features)
-    X, Y = X + 3.0, Y + 10.0
-    A = random_psd(rng, n_tasks)
-    weight = rng.uniform(0.5, 2.0, n) if weighted else np.ones(n)
-    feature_map = make_feature_map(kernel).fit(X)
-    design = make_design(feature_map, feature_map.transform(X), weight, intercept=intercept, overwrite=False)
-    mean = np.average(Y, axis=0, weights=weight) if intercept else 0.0
-    closed = mean + LeaveOneOut(design, Y - mean, weight, intercept=intercept).predict([A], alpha)[0]
-    for i in range(n):
-        rest = np.arange(n) != i
-        same = alpha * weight.sum() / weight[rest].sum()
-        est = MultiTaskRegressor(
-            Fixed(A), alpha=same, kernel=kernel, fit_intercept=intercept, scale_targets=False, tol=1e-12
-        )
-        est.fit(X[rest], Y[rest], sample_weight=weight[rest])
-        np.testing.assert_allclose(closed[i], est.predict(X[[i]])[0], rtol=1e-10, atol=1e-10)

@@ -28,7 +28,7 @@ class MultiTaskRegressorCV(MultiTaskSearch):
     first, with independent tasks. After the search the best candidate is fitted to all rows: ``best_estimator_``, to
     which predictions and everything that was learned about the tasks are delegated.
 
-    ``cv="loo"`` leaves one row out in closed form: the quick choice for square loss and complete labels. It holds the
+    ``cv="loo"`` leaves one row out in closed form: the quick choice for square loss, gaps or not. It holds the
     structure at the one learned on all rows, which is optimistic when there are many tasks for the number of rows.
 
     Parameters

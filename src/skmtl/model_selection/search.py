@@ -160,7 +160,7 @@ def make_run(
     """A function that scores candidates by folds, or without ``splits`` by leaving one row out."""
     name = score_name(scoring, data)
     if splits is None:
-        check_loo(data, loss, name)
+        check_loo(loss, name)
         own = own_score(SCORES[name], data)
         return partial(_leave_one_out, own, progress)
     evaluate = _own_evaluate(name, data) if name in SCORES else _scorer_evaluate(scoring, model, data)

@@ -76,7 +76,10 @@ class TaskStats:
 
 @dataclass(frozen=True)
 class Scaling:
-    """y becomes ``(y - mean) / scale``, computed in ``unit``, and zero where a task is ``constant``; all (n_tasks,)."""
+    """y becomes ``(y - mean) / scale``, computed in ``unit``, and zero where a task is ``constant``; all (n_tasks,).
+
+    Nobody else knows the way back.
+    """
 
     mean: Array
     scale: Array
@@ -88,11 +91,12 @@ class Scaling:
         y = labels.y / labels.spread(self.unit) - labels.spread(self.mean / self.unit)
         return np.where(labels.spread(self.constant), 0.0, y / labels.spread(self.scale / self.unit))
 
-    def undo(self, coef: Array, constant: Array) -> tuple[Array, Array]:
-        """Predictors of scaled labels, coefficients (D, n_tasks) and constants (n_tasks,), in the unit of the labels.
+    def restore(self, labels: Labels, F: Array) -> Array:
+        """Scores of scaled labels, laid out like ``labels.y``, in the unit of the labels; undoes ``apply``."""
+        return np.asarray(F * labels.spread(self.scale) + labels.spread(self.mean))
 
-        The one place that knows the way back.
-        """
+    def undo(self, coef: Array, constant: Array) -> tuple[Array, Array]:
+        """The same of predictors: coefficients, (D, n_tasks), and constants, (n_tasks,)."""
         return coef * self.scale, self.mean + self.scale * constant
 
 
