@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,7 +26,7 @@ from skmtl.losses.base import Loss, check_loss
 from skmtl.penalties import check_penalty
 from skmtl.solvers.solve import Solution
 from skmtl.solvers.training import Effort, Settings, Training, single_tasks
-from skmtl.targets import TaskData
+from skmtl.targets import Coding, TaskData
 
 # A kernel that is not in the table is refused by ``fit``, not by those who ask for tags.
 UNKNOWN = KernelFacts()
@@ -73,7 +74,7 @@ class MultiTaskEstimator(DrawsRelations, BaseEstimator):
         loss = check_loss(self.loss, purpose=self.purpose)
         data = clean(self, X, y, sample_weight, tasks, blocks=reads_blocks(self, X, loss))
         settings, effort = make_settings(self, data.labels.n_tasks), make_effort(self)
-        check_both_classes(data, loss, intercept=self.fit_intercept)
+        check_labels(data, loss, intercept=self.fit_intercept)
         training = train(self, data, loss)
         solution = training.solve(settings, effort, callback=self.callback)
         return publish(self, training, settings, solution)
@@ -95,7 +96,7 @@ class MultiTaskEstimator(DrawsRelations, BaseEstimator):
             Of Dask collections a Dask array, not computed yet.
         """
         check_is_fitted(self)
-        return predict_scores(self, X, tasks, self.coding_.predictions)
+        return predict_scores(self, X, tasks, partial(_predictions, self.coding_, self.loss_))
 
     @property
     def feature_structure_(self) -> Array:
@@ -129,7 +130,8 @@ class MultiTaskEstimator(DrawsRelations, BaseEstimator):
             A column per task, named after it, and the index of X.
         """
         check_is_fitted(self)
-        return pd.DataFrame(predict_scores(self, X), columns=self.task_names_, index=getattr(X, "index", None))
+        values = predict_scores(self, X, read=self.loss_.inverse_link)
+        return pd.DataFrame(values, columns=self.task_names_, index=getattr(X, "index", None))
 
     def relations(self) -> pd.DataFrame:
         """The learned relations between tasks, strongest first.
@@ -211,14 +213,21 @@ def train(estimator: Any, data: TaskData, loss: Loss, *, kernel: Array | None = 
     )
 
 
-def check_both_classes(data: TaskData, loss: Loss, *, intercept: bool) -> None:
-    """Refuse labels of one class only, and warn of single tasks that have no others, where a loss needs both."""
-    single = single_tasks(data.labels, loss, intercept=intercept)
+def check_labels(data: TaskData, loss: Loss, *, intercept: bool) -> None:
+    """Refuse labels that the loss has no meaning or no minimizer for, and warn of single tasks that it has none for."""
+    labels, one_class = data.labels, data.coding.classes is not None
+    if loss.nonnegative_targets and (least := float(labels.stats().lowest.min())) < 0.0:
+        raise ValueError(f"y has a negative value, {least:.3g}; loss={loss.name!r} needs targets >= 0.")
+    if loss.couples_tasks and not (data.coding.one_vs_all or (labels.n_tasks == 1 and not labels.long)):
+        raise ValueError(f"loss={loss.name!r} needs one column of classes; for several labels use loss='logistic'.")
+    single = single_tasks(labels, loss, intercept=intercept)
+    kind = "of one class" if one_class else "zero"
     if single.all():
-        raise ValueError(f"every task has labels of one class only; loss={loss.name!r} needs both, or use 'square'.")
+        advice = "needs both" if one_class else "needs others, or fit_intercept=False"
+        raise ValueError(f"every task has labels {kind} only; loss={loss.name!r} {advice}, or use 'square'.")
     if single.any():
         names = ", ".join(repr(name) for name in data.task_names[single].tolist())
-        warnings.warn(f"all labels of {names} are of one class; a constant is predicted.", UserWarning, stacklevel=3)
+        warnings.warn(f"all labels of {names} are {kind}; a constant is predicted.", UserWarning, stacklevel=3)
 
 
 def publish(estimator: Any, training: Training, settings: Settings, solution: Solution) -> Any:
@@ -243,6 +252,7 @@ def assign(estimator: Any, training: Training, settings: Settings, solution: Sol
         "intercept_": intercept,
         "structure_": solution.structure,
         "penalty_": settings.penalty,
+        "loss_": training.loss,
         "eps_": training.problem(settings).eps,
         "n_iter_": solution.n_iter,
     }
@@ -299,6 +309,11 @@ def _check_returned(estimator: Any, training: Training, solution: Solution) -> N
             ConvergenceWarning,
             stacklevel=4,
         )
+
+
+def _predictions(coding: Coding, loss: Loss, F: Array) -> NDArray[Any]:
+    """What is predicted of scores."""
+    return coding.predictions(loss.inverse_link(F))
 
 
 def coefficients(estimator: Any) -> Array:
