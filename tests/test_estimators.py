@@ -23,12 +23,12 @@ from skmtl.penalties import PENALTIES, Fixed, Sparse
 
 ESTIMATORS = [
     *(cls(name) for cls in (MultiTaskRegressor, MultiTaskClassifier) for name in PENALTIES),
-    *(MultiTaskRegressor(loss=name) for name, loss in LOSSES.items() if loss.for_regression),
-    # The hinge has a corner, and its bar is 1e-4.
+    # Where a loss has a corner its bar is 1e-4.
     *(
-        MultiTaskClassifier(loss=name, tol=1e-4 if name == "hinge" else 1e-6)
+        cls(loss=name, tol=1e-4 if loss.has_corner else 1e-6)
+        for cls, purpose in ((MultiTaskRegressor, "for_regression"), (MultiTaskClassifier, "for_classification"))
         for name, loss in LOSSES.items()
-        if loss.for_classification
+        if getattr(loss, purpose)
     ),
     MultiTaskRegressor(kernel="rbf"),
     MultiTaskClassifier(kernel="rbf", common=1.0),

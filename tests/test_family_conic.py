@@ -13,7 +13,6 @@ from skmtl.losses import LOSSES
 from skmtl.penalties import PENALTIES
 
 
-
 def softmax(Y, F):
     """The loss of a row, shared out over its entries."""
     rows = cp.log_sum_exp(F, axis=1) - cp.sum(cp.multiply(Y > 0, F), axis=1)
