@@ -35,7 +35,18 @@ ESTIMATORS = [
 ]
 
 
-@parametrize_with_checks(ESTIMATORS)
+def expected_failures(estimator):
+    """Checks that ask for what an estimator is not for."""
+    if estimator.loss == "poisson":
+        return {"check_regressor_multioutput": "passes negative targets, whatever the tag positive_only says"}
+    if estimator.loss == "softmax":
+        # Its steps are Newton's with a bound of the Hessian, which end with fewer digits.
+        digits = "scores are the same to 1e-8, and the check asks for 1e-9"
+        return {f"check_sample_weight_equivalence_on_{kind}_data": digits for kind in ("dense", "sparse")}
+    return {}
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 

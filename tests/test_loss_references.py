@@ -5,6 +5,7 @@ import pytest
 from problems import related_tasks, with_gaps
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, QuantileRegressor
+from sklearn.metrics import make_scorer, r2_score
 from sklearn.svm import SVR
 
 from skmtl import (
@@ -120,7 +121,7 @@ def test_a_task_without_a_single_count_is_a_small_constant(rng):
     X, Y = related_tasks(rng, 30, 3)
     counts = rng.poisson(np.exp(Y)).astype(float)
     counts[:, 1] = 0.0
-    with pytest.warns(UserWarning, match="all labels of 1 are zero"):
+    with pytest.warns(UserWarning, match="all labels of 'y1' are zero"):
         est = MultiTaskRegressor(loss="poisson").fit(X, counts)
     np.testing.assert_allclose(est.predict(X)[:, 1], 1 / 31)
     with pytest.raises(ValueError, match="labels zero only"):
@@ -132,12 +133,10 @@ def test_a_search_scores_means_of_counts(rng):
     counts = rng.poisson(np.exp(1.0 + Y))
     params = {"loss": "poisson", "alphas": [0.01, 0.1], "mus": [0.9], "cv": 3}
     own = MultiTaskRegressorCV(scoring="r2", **params).fit(X, counts)
-    foreign = MultiTaskRegressorCV(scoring="neg_mean_poisson_deviance", **params).fit(X, counts)
-    assert own.best_score_ <= 1.0
-    assert own.predict(X).min() > 0.0
-    assert foreign.loss_.name == "poisson"
-    for i, row in enumerate(own.cv_results_["mean_test_score"]):
-        assert np.isfinite(row), i
+    asked = MultiTaskRegressorCV(scoring=make_scorer(r2_score), **params).fit(X, counts)
+    # The same score by two roads: ours from predictions, scikit-learn's from a fitted estimator.
+    np.testing.assert_allclose(own.cv_results_["mean_test_score"], asked.cv_results_["mean_test_score"])
+    assert own.loss_.name == "poisson"
 
 
 # Classes that belong together -----------------------------------------------------------------------------------------

@@ -134,15 +134,10 @@ def test_balanced_dual_points_of_the_softmax_sum_to_zero_and_stay_in_the_domain(
 
 
 def test_unknown_and_unsuitable_losses_are_named():
-    with pytest.raises(
-        ValueError,
-        match="loss='squared' is not known; choose one of epsilon_insensitive, huber, poisson, quantile, square",
-    ):
+    choice = "choose one of epsilon_insensitive, huber, poisson, quantile, square"
+    with pytest.raises(ValueError, match=f"loss='squared' is not known; {choice}"):
         check_loss("squared", purpose="regression")
-    with pytest.raises(
-        ValueError,
-        match="loss='logistic' is not for regression; choose one of epsilon_insensitive, huber, poisson, quantile, square",
-    ):
+    with pytest.raises(ValueError, match=f"loss='logistic' is not for regression; {choice}"):
         check_loss("logistic", purpose="regression")
     with pytest.raises(ValueError, match="loss='huber' is not for classification"):
         check_loss("huber", purpose="classification")

@@ -23,6 +23,7 @@ from skmtl.estimators.blocks import Predict, open_rows
 from skmtl.estimators.clean import clean, reads_blocks
 from skmtl.features import KERNELS, KernelFacts, make_feature_map
 from skmtl.losses.base import Loss, check_loss
+from skmtl.objective import predictor_structure
 from skmtl.penalties import check_penalty
 from skmtl.solvers.solve import Solution
 from skmtl.solvers.training import Effort, Settings, Training, single_tasks
@@ -116,6 +117,32 @@ class MultiTaskEstimator(DrawsRelations, BaseEstimator):
         S = self.solution_.energy + self.eps_ * np.eye(len(self.structure_))
         norms = np.sqrt(np.diag(S))
         return np.asarray(S / np.outer(norms, norms))
+
+    def latent_tasks(self, X: Any) -> Array:
+        r"""The functions that the predictors are mixtures of, the :math:`g_s` of equation (3) of the paper.
+
+        A predictor is a combination of T latent tasks, weighted by its row of the structure,
+
+        .. math:: f_t = b_t + \sigma_t \sum_s (A + c\,11')_{ts} \, g_s, \qquad g_s = \sum_i k(\cdot, x_i) \, c_{is},
+
+        with b the constants ``intercept_``, :math:`\sigma` the scale ``target_scale_`` and c the weight ``common``. The
+        latent task s is what the labels of task s alone contribute, so that task t uses it just where
+        ``structure_[t, s]`` is not zero (or where there is a common part). It is no predictor of any target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_tasks)
+        """
+        # (SKMTL eq. 3)
+        check_is_fitted(self)
+        centered = np.asarray(predict_scores(self, X)) - self.intercept_
+        structure = predictor_structure(self.structure_, self.common)
+        # A structure that is known may be singular; predictors lie in its range.
+        return np.asarray(centered / self.target_scale_ @ np.linalg.pinv(structure, hermitian=True))
 
     def predict_frame(self, X: ArrayLike) -> pd.DataFrame:
         """Predictions of a regressor, scores of a classifier, as a data frame.
@@ -250,6 +277,7 @@ def assign(estimator: Any, training: Training, settings: Settings, solution: Sol
         "coding_": data.coding,
         "feature_map_": training.feature_map,
         "intercept_": intercept,
+        "target_scale_": training.scaling.scale,
         "structure_": solution.structure,
         "penalty_": settings.penalty,
         "loss_": training.loss,

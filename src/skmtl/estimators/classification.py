@@ -52,8 +52,8 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
         Weight of a component common to all tasks: A becomes A + common * 11' in the predictor. Tasks with rows of
         their own nearly always need it; anything from 1 to 100 serves.
     loss : {"square", "logistic", "softmax", "hinge", "squared_hinge"} or Loss, default="square"
-        The loss V. "softmax" is one loss over all classes of a column, "logistic" one for each class or label; both give
-        probabilities.
+        The loss V. "softmax" is one loss over all classes of a column, "logistic" one for each class or label; both
+        give probabilities.
     kernel : str or callable, default="linear"
         A kernel that scikit-learn's ``KernelRidge`` takes, ``"precomputed"``, or a function of two rows.
     gamma : float, optional
@@ -104,6 +104,8 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
         The penalty that was used.
     loss_ : Loss
         The loss that was used.
+    target_scale_ : ndarray of shape (n_tasks,)
+        By what the targets of each task were divided for the fit; the structure relates the scaled tasks.
     eps_ : float
         The eps that was used.
     feature_map_ : FeatureMap

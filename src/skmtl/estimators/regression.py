@@ -48,8 +48,8 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         Weight of a component common to all tasks: A becomes A + common * 11' in the predictor. Tasks with rows of
         their own nearly always need it; anything from 1 to 100 serves.
     loss : {"square", "huber", "quantile", "epsilon_insensitive", "poisson"} or Loss, default="square"
-        The loss V. With "poisson" scores are logarithms, and ``predict`` returns means, :math:`e^f`; targets must not be
-        negative and keep their unit, whatever ``scale_targets`` says.
+        The loss V. With "poisson" scores are logarithms, and ``predict`` returns means, :math:`e^f`; targets must not
+        be negative and keep their unit, whatever ``scale_targets`` says.
     kernel : str or callable, default="linear"
         A kernel that scikit-learn's ``KernelRidge`` takes, ``"precomputed"``, or a function of two rows.
     gamma : float, optional
@@ -105,6 +105,8 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         The penalty that was used.
     loss_ : Loss
         The loss that was used.
+    target_scale_ : ndarray of shape (n_tasks,)
+        By what the targets of each task were divided for the fit; the structure relates the scaled tasks.
     eps_ : float
         The eps that was used.
     feature_map_ : FeatureMap

@@ -80,13 +80,13 @@ class Loss(BaseEstimator):
         return F
 
     def unbounded(self, lowest: Array, highest: Array) -> Mask:
-        """Tasks that have no best predictor with a free intercept, from their smallest and largest labels; (n_tasks,)."""
+        """Tasks, (n_tasks,), without a best predictor when intercepts are free, from their least and largest labels."""
         return np.zeros(len(lowest), dtype=bool)
 
     def balanced(self, Y: Array, U: Array, weight: Array) -> Array:
-        """A dual point near U, in the domain, whose entries sum to zero in each of several tasks; for ``couples_tasks``.
+        """A dual point near U, in the domain, whose entries sum to zero in each of several tasks.
 
-        Where labels are taken by themselves, the supervised step can do that for every loss.
+        Only where ``couples_tasks``: for labels taken by themselves, the supervised step can do that for every loss.
         """
         raise NotImplementedError(f"{self.name!r} takes each label by itself.")
 

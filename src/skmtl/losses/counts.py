@@ -6,15 +6,18 @@ from scipy.special import xlogy
 from skmtl._linalg import Array, Mask
 from skmtl.losses.base import ROUNDING, Loss, per_weight
 
+# Its exponential is beyond all counts, and sums of such are still finite.
+LARGEST_SCORE = 500.0
+
 
 class Poisson(Loss):
     r"""Half the deviance of a Poisson distribution with mean :math:`e^f`, for counts and rates.
 
     .. math:: V(y, f) = e^f - y f + y \log y - y
 
-    Scores are logarithms of means, and what is predicted are the means. The last two terms do not depend on f; with them
-    the loss is zero where :math:`e^f = y`, so that a relative gap has a meaning. Targets must not be negative, and are
-    neither centered nor scaled: their unit is that of the counts.
+    Scores are logarithms of means, and what is predicted are the means. The last two terms do not depend on f; with
+    them the loss is zero where :math:`e^f = y`, so that a relative gap has a meaning. Targets must not be negative, and
+    are neither centered nor scaled: their unit is that of the counts.
 
     See Also
     --------
@@ -38,9 +41,8 @@ class Poisson(Loss):
     standardizes = False
 
     def inverse_link(self, F: Array) -> Array:
-        # A step that is too long is infinitely bad, and is taken back.
-        with np.errstate(over="ignore"):
-            return np.exp(F)
+        # A step of Newton's that is far too long must not overflow, for it is taken back.
+        return np.exp(np.minimum(F, LARGEST_SCORE))
 
     def unbounded(self, lowest: Array, highest: Array) -> Mask:
         # The mean of zeros is e^f for no f.

@@ -36,6 +36,7 @@ DELEGATED = (
     "n_iter_",
     "solution_",
     "structure_",
+    "target_scale_",
     "task_names_",
 )
 
