@@ -15,6 +15,8 @@ from skmtl.penalties import PENALTIES, Cluster, Features, Frobenius, Laplacian, 
 VARIANTS = [
     *(cls() for cls in PENALTIES.values()),
     Frobenius(weight=0.2),
+    Trace(ridge=0.5),
+    Trace(ridge=200.0),
     Cluster(within=30.0, between=0.5, mean=2.0),
     Cluster(n_clusters=1),
     Cluster(within=2.0, between=2.0),
@@ -122,7 +124,9 @@ def test_own_minimizer_is_inside_the_domain(penalty, n_tasks, rng):
 
 
 @pytest.mark.parametrize(
-    ("penalty", "scaled"), [(Trace(), 1.01), (Cluster(), 1.01), (Laplacian(), 1.01), (Cluster(), 0.99)], ids=repr
+    ("penalty", "scaled"),
+    [(Trace(), 1.01), (Trace(ridge=0.5), 1.01), (Cluster(), 1.01), (Laplacian(), 1.01), (Cluster(), 0.99)],
+    ids=repr,
 )
 def test_outside_the_domain_the_cost_is_infinite(penalty, scaled, rng):
     A = penalty.minimize(random_psd(rng, 5)).structure
@@ -177,12 +181,40 @@ def test_clusters_have_the_spectrum_of_clusters(rng):
     np.testing.assert_allclose(np.linalg.inv(penalty.minimize(S).structure), inverse, atol=1e-8)
 
 
+@pytest.mark.parametrize("penalty", [p for p in VARIANTS if p.name == "cluster"], ids=repr)
+@pytest.mark.parametrize("n_tasks", [2, 5, 9])
+def test_the_clusters_of_a_solution_are_recovered_by_the_printed_formula(penalty, n_tasks, rng):
+    """A = U/eps_M + (M - U)/eps_B + (I - M)/eps_W is solved for M, which is what the domain says it is."""
+    A = penalty.minimize(random_psd(rng, n_tasks)).structure
+    U, identity = np.full((n_tasks, n_tasks), 1 / n_tasks), np.eye(n_tasks)
+    mean, between, within = 1 / penalty.mean, 1 / penalty.between, 1 / penalty.within
+    if between == within:
+        # M drops out: only what is said of the mean is left.
+        np.testing.assert_allclose(A, mean * U + between * (identity - U), atol=1e-12)
+        return
+    M = (A - (mean - between) * U - within * identity) / (between - within)
+    n_clusters = penalty.n_clusters or np.ceil(np.sqrt(n_tasks))
+    m = np.linalg.eigvalsh(M)
+    assert m.min() >= -1e-9
+    assert m.max() <= 1 + 1e-9
+    assert np.trace(M) == pytest.approx(n_clusters)
+    np.testing.assert_allclose(M @ np.ones(n_tasks), 1.0)
+
+
+def test_a_large_ridge_on_the_trace_is_the_frobenius_penalty(rng):
+    S = 1e-3 * random_psd(rng, 5)
+    A = Trace(ridge=2.0).minimize(S).structure
+    assert np.trace(A) < 1.0
+    np.testing.assert_allclose(A, Frobenius(weight=2.0).minimize(S).structure, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("penalty", "n_tasks", "words"),
     [
         (Frobenius(weight=0.0), 3, "weight"),
         (Cluster(within=1.0, between=2.0), 3, "between"),
         (Cluster(4), 3, "n_clusters"),
+        (Trace(ridge=-1.0), 3, "ridge"),
         (Cluster(mean=-1.0), 3, "mean"),
         (Laplacian(tau=3.0), 3, "tau"),
         (Laplacian(ridge=0.0), 3, "ridge"),

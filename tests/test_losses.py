@@ -3,23 +3,31 @@
 import numpy as np
 import pytest
 
-from skmtl.losses import LOSSES, SmoothedHinge
+from skmtl.losses import LOSSES
 from skmtl.losses.base import check_loss
 
 
 def entries(rng, loss, shape=(40, 3)):
-    Y, F = rng.standard_normal(shape), 2.0 * rng.standard_normal(shape)
-    return (np.sign(Y) if not loss.for_regression else Y), F, rng.uniform(0.1, 3.0, shape)
+    """Labels as the loss reads them, scores, and weights."""
+    Y, F, weight = rng.standard_normal(shape), 2.0 * rng.standard_normal(shape), rng.uniform(0.1, 3.0, shape)
+    if loss.couples_tasks:
+        classes = rng.integers(0, shape[1], shape[0])
+        return np.where(classes[:, None] == np.arange(shape[1]), 1.0, -1.0), F, np.repeat(weight[:, :1], shape[1], 1)
+    if loss.nonnegative_targets:
+        return rng.poisson(2.0, shape).astype(float), F, weight
+    return (np.sign(Y) if not loss.for_regression else Y), F, weight
 
 
-SMOOTH = [name for name in LOSSES if name != "hinge"]
+CORNERS = [name for name, loss in LOSSES.items() if loss.has_corner]
+SMOOTHED = [f"smoothed {name}" for name in CORNERS]
+ENTRYWISE = [name for name, loss in LOSSES.items() if not loss.has_corner and not loss.couples_tasks]
 
 
 def make(name):
-    return SmoothedHinge(0.3) if name == "smoothed hinge" else LOSSES[name]()
+    return LOSSES[name.removeprefix("smoothed ")]().smoothed(0.3) if name in SMOOTHED else LOSSES[name]()
 
 
-@pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.parametrize("name", ENTRYWISE)
 def test_gradient_and_curvature_are_derivatives(name, rng):
     loss = make(name)
     Y, F, weight = entries(rng, loss)
@@ -30,12 +38,13 @@ def test_gradient_and_curvature_are_derivatives(name, rng):
     # Entries near a corner of the gradient are left out.
     expected, difference = loss.curvature(Y, F, weight) * D, change / (2 * h)
     steady = loss.curvature(Y, F + 2 * h * D, weight) == loss.curvature(Y, F - 2 * h * D, weight)
-    steady |= np.full(F.shape, name == "logistic")
+    # Where the curvature itself is smooth, everything is.
+    steady |= np.full(F.shape, name in ("logistic", "poisson"))
     assert steady.mean() > 0.9
     np.testing.assert_allclose(difference[steady], expected[steady], rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", [*LOSSES, "smoothed hinge"])
+@pytest.mark.parametrize("name", [*LOSSES, *SMOOTHED])
 def test_conjugate_meets_the_loss_at_its_gradient_and_nowhere_else(name, rng):
     """Fenchel: V(f) + V*(u) >= u f for every u in the domain, with equality at the gradient."""
     loss = make(name)
@@ -59,45 +68,86 @@ def test_losses_are_convex_and_weights_multiply(name, rng):
     assert loss.conjugate(Y, np.zeros_like(F), np.zeros_like(F)) == 0.0
 
 
-@pytest.mark.parametrize("name", ["logistic", "hinge", "squared_hinge", "huber"])
+@pytest.mark.parametrize("name", [name for name, loss in LOSSES.items() if not loss.free_dual])
 def test_conjugate_is_infinite_outside_its_domain(name, rng):
     loss = LOSSES[name]()
     Y, _, weight = entries(rng, loss)
-    far = 100.0 * weight * Y
+    # Beyond every slope that the loss has: against the label, and below it.
+    far = 100.0 * weight * (Y if not loss.nonnegative_targets else -1.0 - Y)
     assert loss.conjugate(Y, far, weight) == np.inf
 
 
-def test_the_smoothed_hinge_is_at_most_half_its_width_below_the_hinge(rng):
-    hinge, smooth = LOSSES["hinge"](), SmoothedHinge(0.4)
+@pytest.mark.parametrize("name", CORNERS)
+def test_a_smoothed_loss_is_at_most_half_its_width_below_the_loss(name):
+    loss = LOSSES[name]()
+    smooth = loss.smoothed(0.4)
+    assert loss.has_corner
+    assert not smooth.has_corner
+    one = np.ones((1, 1))
     for f in np.linspace(-3, 3, 101):
-        one = np.ones((1, 1))
-        difference = hinge.value(one, f * one, one) - smooth.value(one, f * one, one)
+        difference = loss.value(one, f * one, one) - smooth.value(one, f * one, one)
         assert -1e-15 <= difference <= 0.2 + 1e-15
 
 
-def test_the_smoothed_hinge_has_its_slope_and_lies_below_its_parabola(rng):
-    loss = SmoothedHinge(0.3)
+@pytest.mark.parametrize("name", CORNERS)
+def test_a_smoothed_loss_has_its_slope_and_lies_below_its_parabola(name, rng):
+    loss = LOSSES[name]().smoothed(0.3)
     Y, F, weight = entries(rng, loss)
     gradient, curvature = loss.gradient(Y, F, weight), loss.curvature(Y, F, weight)
+    inside = list(zip(*np.nonzero(gradient), strict=True))
+    assert len(inside) > 10
     for t in np.linspace(-0.3, 0.3, 13):
-        inside = Y * F < 1.0
-        at = [loss.value(Y[i], F[i] + t, weight[i]) for i in zip(*np.nonzero(inside), strict=True)]
-        before = [loss.value(Y[i], F[i], weight[i]) for i in zip(*np.nonzero(inside), strict=True)]
-        parabola = before + gradient[inside] * t + 0.5 * curvature[inside] * t**2
-        assert np.all(at <= parabola + 1e-12)
+        for i in inside:
+            at, before = (loss.value(Y[i], F[i] + step, weight[i]) for step in (t, 0.0))
+            assert at <= before + gradient[i] * t + 0.5 * curvature[i] * t**2 + 1e-12
     h = 1e-6
     slope = (loss.value(Y, F + h, weight) - loss.value(Y, F - h, weight)) / (2 * h)
     assert slope == pytest.approx(gradient.sum(), rel=1e-6)
 
 
+def test_the_curvature_of_the_softmax_bounds_its_hessian_and_agrees_on_gradients(rng):
+    loss = LOSSES["softmax"]()
+    Y, F, weight = entries(rng, loss, (1, 4))
+    h, identity = 1e-5, np.eye(4)
+    hessian = np.array([loss.gradient(Y, F + h * e, weight) - loss.gradient(Y, F - h * e, weight) for e in identity])
+    hessian = hessian[:, 0, :] / (2 * h)
+    curvature, gradient = loss.curvature(Y, F, weight)[0], loss.gradient(Y, F, weight)[0]
+    assert np.linalg.eigvalsh(np.diag(curvature) - hessian).min() >= -1e-8
+    np.testing.assert_allclose(hessian @ (gradient / curvature), gradient, atol=1e-8)
+
+
+def test_the_softmax_of_two_classes_is_the_logistic_loss(rng):
+    one, two = LOSSES["softmax"](), LOSSES["logistic"]()
+    Y, F, weight = entries(rng, two, (20, 1))
+    assert one.value(Y, F, weight) == two.value(Y, F, weight)
+    both = np.hstack([-Y, Y]), np.hstack([np.zeros_like(F), F]), np.hstack([weight, weight])
+    assert one.value(*both) == pytest.approx(two.value(Y, F, weight))
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e-3, 0.3])
+def test_balanced_dual_points_of_the_softmax_sum_to_zero_and_stay_in_the_domain(shift, rng):
+    loss = LOSSES["softmax"]()
+    Y, F, weight = entries(rng, loss)
+    found = loss.balanced(Y, loss.gradient(Y, 5.0 * F + shift * np.arange(3), weight), weight)
+    np.testing.assert_allclose(found.sum(axis=0), 0.0, atol=1e-12)
+    assert np.isfinite(loss.conjugate(Y, found, weight))
+
+
 def test_unknown_and_unsuitable_losses_are_named():
-    with pytest.raises(ValueError, match="loss='squared' is not known; choose one of huber, square"):
+    choice = "choose one of epsilon_insensitive, huber, poisson, quantile, square"
+    with pytest.raises(ValueError, match=f"loss='squared' is not known; {choice}"):
         check_loss("squared", purpose="regression")
-    with pytest.raises(ValueError, match="loss='logistic' is not for regression; choose one of huber, square"):
+    with pytest.raises(ValueError, match=f"loss='logistic' is not for regression; {choice}"):
         check_loss("logistic", purpose="regression")
     with pytest.raises(ValueError, match="loss='huber' is not for classification"):
         check_loss("huber", purpose="classification")
     with pytest.raises(ValueError, match="delta=0"):
         check_loss(LOSSES["huber"](delta=0), purpose="regression")
+    for name, params, match in (
+        ("quantile", {"level": 1.0}, "level=1.0"),
+        ("epsilon_insensitive", {"epsilon": -0.1}, "epsilon=-0.1"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            check_loss(LOSSES[name](**params), purpose="regression")
     with pytest.raises(TypeError, match="neither a name nor a Loss"):
         check_loss(3, purpose="regression")

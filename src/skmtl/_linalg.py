@@ -80,8 +80,8 @@ def inverse_spd(A: Array) -> Array | None:
     return inverse + np.tril(inverse, -1).T
 
 
-def positive_cubic_root(z: Array, c: float) -> Array:
-    """The positive root of l^3 - z l^2 - c = 0, for each z and one c > 0."""
+def positive_cubic_root(z: Array, c: float | Array) -> Array:
+    """The positive root of l^3 - z l^2 - c = 0, for each z and c > 0."""
     # To the right of the root the cubic is convex and rising, so that Newton descends to it without overshooting. The
     # root is z + c / l^2 and at least z, and for negative z its square is at most c / |z|: both begin close by.
     size = np.maximum(np.abs(z), np.cbrt(c))

@@ -80,7 +80,12 @@ Common = Annotated[
 ]
 LossName = Annotated[
     str,
-    typer.Option("--loss", metavar="NAME", help="square, huber, logistic, hinge, ...", rich_help_panel=METHOD),
+    typer.Option(
+        "--loss",
+        metavar="NAME",
+        help="square, huber, quantile, poisson, logistic, softmax, hinge, ...",
+        rich_help_panel=METHOD,
+    ),
 ]
 Rule = Annotated[
     str,

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,10 +22,11 @@ from skmtl.estimators.blocks import Predict, open_rows
 from skmtl.estimators.clean import clean, reads_blocks
 from skmtl.features import KERNELS, KernelFacts, make_feature_map
 from skmtl.losses.base import Loss, check_loss
+from skmtl.objective import predictor_structure
 from skmtl.penalties import check_penalty
 from skmtl.solvers.solve import Solution
 from skmtl.solvers.training import Effort, Settings, Training, single_tasks
-from skmtl.targets import TaskData
+from skmtl.targets import Coding, TaskData
 
 # A kernel that is not in the table is refused by ``fit``, not by those who ask for tags.
 UNKNOWN = KernelFacts()
@@ -73,7 +75,7 @@ class MultiTaskEstimator(DrawsRelations, BaseEstimator):
         loss = check_loss(self.loss, purpose=self.purpose)
         data = clean(self, X, y, sample_weight, tasks, blocks=reads_blocks(self, X, loss))
         settings, effort = make_settings(self, data.labels.n_tasks), make_effort(self)
-        check_both_classes(data, loss, intercept=self.fit_intercept)
+        check_labels(data, loss, intercept=self.fit_intercept)
         training = train(self, data, loss)
         solution = training.solve(settings, effort, callback=self.callback)
         return publish(self, training, settings, solution)
@@ -95,7 +97,7 @@ class MultiTaskEstimator(DrawsRelations, BaseEstimator):
             Of Dask collections a Dask array, not computed yet.
         """
         check_is_fitted(self)
-        return predict_scores(self, X, tasks, self.coding_.predictions)
+        return predict_scores(self, X, tasks, partial(_predictions, self.coding_, self.loss_))
 
     @property
     def feature_structure_(self) -> Array:
@@ -117,6 +119,32 @@ class MultiTaskEstimator(DrawsRelations, BaseEstimator):
         norms = np.sqrt(np.diag(S))
         return np.asarray(S / np.outer(norms, norms))
 
+    def latent_tasks(self, X: Any) -> Array:
+        r"""The functions that the predictors are mixtures of, the :math:`g_s` of equation (3) of the paper.
+
+        A predictor is a combination of T latent tasks, weighted by its row of the structure,
+
+        .. math:: f_t = b_t + \sigma_t \sum_s (A + c\,11')_{ts} \, g_s, \qquad g_s = \sum_i k(\cdot, x_i) \, c_{is},
+
+        with b the constants ``intercept_``, :math:`\sigma` the scale ``target_scale_`` and c the weight ``common``. The
+        latent task s is what the labels of task s alone contribute, so that task t uses it just where
+        ``structure_[t, s]`` is not zero (or where there is a common part). It is no predictor of any target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_tasks)
+        """
+        # (SKMTL eq. 3)
+        check_is_fitted(self)
+        centered = np.asarray(predict_scores(self, X)) - self.intercept_
+        structure = predictor_structure(self.structure_, self.common)
+        # A structure that is known may be singular; predictors lie in its range.
+        return np.asarray(centered / self.target_scale_ @ np.linalg.pinv(structure, hermitian=True))
+
     def predict_frame(self, X: ArrayLike) -> pd.DataFrame:
         """Predictions of a regressor, scores of a classifier, as a data frame.
 
@@ -130,7 +158,8 @@ class MultiTaskEstimator(DrawsRelations, BaseEstimator):
             A column per task, named after it, and the index of X.
         """
         check_is_fitted(self)
-        return pd.DataFrame(predict_scores(self, X), columns=self.task_names_, index=getattr(X, "index", None))
+        values = predict_scores(self, X, read=self.loss_.inverse_link)
+        return pd.DataFrame(values, columns=self.task_names_, index=getattr(X, "index", None))
 
     def relations(self) -> pd.DataFrame:
         """The learned relations between tasks, strongest first.
@@ -212,14 +241,21 @@ def train(estimator: Any, data: TaskData, loss: Loss, *, kernel: Array | None = 
     )
 
 
-def check_both_classes(data: TaskData, loss: Loss, *, intercept: bool) -> None:
-    """Refuse labels of one class only, and warn of single tasks that have no others, where a loss needs both."""
-    single = single_tasks(data.labels, loss, intercept=intercept)
+def check_labels(data: TaskData, loss: Loss, *, intercept: bool) -> None:
+    """Refuse labels that the loss has no meaning or no minimizer for, and warn of single tasks that it has none for."""
+    labels, one_class = data.labels, data.coding.classes is not None
+    if loss.nonnegative_targets and (least := float(labels.stats().lowest.min())) < 0.0:
+        raise ValueError(f"y has a negative value, {least:.3g}; loss={loss.name!r} needs targets >= 0.")
+    if loss.couples_tasks and not (data.coding.one_vs_all or (labels.n_tasks == 1 and not labels.long)):
+        raise ValueError(f"loss={loss.name!r} needs one column of classes; for several labels use loss='logistic'.")
+    single = single_tasks(labels, loss, intercept=intercept)
+    kind = "of one class" if one_class else "zero"
     if single.all():
-        raise ValueError(f"every task has labels of one class only; loss={loss.name!r} needs both, or use 'square'.")
+        advice = "needs both" if one_class else "needs others, or fit_intercept=False"
+        raise ValueError(f"every task has labels {kind} only; loss={loss.name!r} {advice}, or use 'square'.")
     if single.any():
         names = ", ".join(repr(name) for name in data.task_names[single].tolist())
-        warnings.warn(f"all labels of {names} are of one class; a constant is predicted.", UserWarning, stacklevel=3)
+        warnings.warn(f"all labels of {names} are {kind}; a constant is predicted.", UserWarning, stacklevel=3)
 
 
 def publish(estimator: Any, training: Training, settings: Settings, solution: Solution) -> Any:
@@ -243,8 +279,10 @@ def assign(estimator: Any, training: Training, settings: Settings, solution: Sol
         "coding_": data.coding,
         "feature_map_": training.feature_map,
         "intercept_": intercept,
+        "target_scale_": training.scaling.scale,
         "structure_": solution.structure,
         "penalty_": settings.penalty,
+        "loss_": training.loss,
         "eps_": training.problem(settings).eps,
         "n_iter_": solution.n_iter,
     }
@@ -304,6 +342,11 @@ def _check_returned(estimator: Any, training: Training, solution: Solution) -> N
             ConvergenceWarning,
             stacklevel=4,
         )
+
+
+def _predictions(coding: Coding, loss: Loss, F: Array) -> NDArray[Any]:
+    """What is predicted of scores."""
+    return coding.predictions(loss.inverse_link(F))
 
 
 def coefficients(estimator: Any) -> Array:

@@ -17,7 +17,8 @@ from skmtl.estimators.base import MultiTaskEstimator, coefficients, predict_scor
 from skmtl.estimators.blocks import Predict, open_table
 from skmtl.estimators.score import Hits
 from skmtl.features import Kernel, Landmarks
-from skmtl.losses import LOSSES, Loss
+from skmtl.losses import Loss
+from skmtl.losses.base import named_loss
 from skmtl.penalties import StructurePenalty
 from skmtl.solvers.training import Callback
 from skmtl.targets.coding import first_column
@@ -25,7 +26,7 @@ from skmtl.targets.coding import first_column
 
 def gives_probabilities(estimator: Any) -> bool:
     """Whether the loss of a classifier, or of a search for one, turns scores into probabilities."""
-    loss = LOSSES.get(estimator.loss) if isinstance(estimator.loss, str) else estimator.loss
+    loss = named_loss(estimator.loss)
     if loss is None or not loss.gives_probabilities:
         raise AttributeError(f"loss={estimator.loss!r} gives no probabilities; use loss='logistic'.")
     return True
@@ -50,8 +51,9 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
     common : float, default=0.0
         Weight of a component common to all tasks: A becomes A + common * 11' in the predictor. Tasks with rows of
         their own nearly always need it; anything from 1 to 100 serves.
-    loss : {"square", "logistic", "hinge", "squared_hinge"} or Loss, default="square"
-        The loss V.
+    loss : {"square", "logistic", "softmax", "hinge", "squared_hinge"} or Loss, default="square"
+        The loss V. "softmax" is one loss over all classes of a column, "logistic" one for each class or label; both
+        give probabilities.
     kernel : str or callable, default="linear"
         A kernel that scikit-learn's ``KernelRidge`` takes, ``"precomputed"``, or a function of two rows.
     gamma : float, optional
@@ -100,6 +102,10 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
         Constants and names of the tasks; of one column of classes, the classes themselves.
     penalty_ : StructurePenalty
         The penalty that was used.
+    loss_ : Loss
+        The loss that was used.
+    target_scale_ : ndarray of shape (n_tasks,)
+        By what the targets of each task were divided for the fit; the structure relates the scaled tasks.
     eps_ : float
         The eps that was used.
     feature_map_ : FeatureMap
@@ -181,7 +187,8 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
+        loss = named_loss(self.loss)
+        tags.classifier_tags.multi_label = loss is None or not loss.couples_tasks
         return tags
 
     def decision_function(self, X: Any, tasks: Any = None) -> Any:
@@ -216,7 +223,8 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
             Of the second class where there are several tasks.
         """
         check_is_fitted(self)
-        return predict_scores(self, X, tasks, self.coding_.score_probabilities)
+        read = self.coding_.joint_probabilities if self.loss_.couples_tasks else self.coding_.score_probabilities
+        return predict_scores(self, X, tasks, read)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> float:
         """Accuracy.

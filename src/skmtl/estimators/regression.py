@@ -1,6 +1,7 @@
 """Multi-task regression."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from skmtl.estimators.blocks import Predict, open_table
 from skmtl.estimators.score import Errors
 from skmtl.features import Kernel, Landmarks
 from skmtl.losses import Loss
+from skmtl.losses.base import named_loss
 from skmtl.penalties import StructurePenalty
 from skmtl.solvers.training import Callback
 from skmtl.targets import ErrorSums, LabelReader, TableLabels, as_numbers
@@ -45,8 +47,9 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
     common : float, default=0.0
         Weight of a component common to all tasks: A becomes A + common * 11' in the predictor. Tasks with rows of
         their own nearly always need it; anything from 1 to 100 serves.
-    loss : {"square", "huber"} or Loss, default="square"
-        The loss V.
+    loss : {"square", "huber", "quantile", "epsilon_insensitive", "poisson"} or Loss, default="square"
+        The loss V. With "poisson" scores are logarithms, and ``predict`` returns means, :math:`e^f`; targets must not
+        be negative and keep their unit, whatever ``scale_targets`` says.
     kernel : str or callable, default="linear"
         A kernel that scikit-learn's ``KernelRidge`` takes, ``"precomputed"``, or a function of two rows.
     gamma : float, optional
@@ -100,6 +103,10 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         Cosines of the tasks' predictors in the kernel's space.
     penalty_ : StructurePenalty
         The penalty that was used.
+    loss_ : Loss
+        The loss that was used.
+    target_scale_ : ndarray of shape (n_tasks,)
+        By what the targets of each task were divided for the fit; the structure relates the scaled tasks.
     eps_ : float
         The eps that was used.
     feature_map_ : FeatureMap
@@ -187,6 +194,8 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
+        loss = named_loss(self.loss)
+        tags.target_tags.positive_only = loss is not None and loss.nonnegative_targets
         return tags
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> float:
@@ -214,12 +223,12 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
 
     def _score_blocks(self, X: Any, y: Any, sample_weight: Any, tasks: Any) -> float:
         table = open_table(self, X, y, sample_weight, tasks, reset=False)
-        predict = Predict(self.feature_map_, coefficients(self), self.intercept_, _two_columns)
+        predict = Predict(self.feature_map_, coefficients(self), self.intercept_, partial(_two_columns, self.loss_))
         n_columns = 1 if tasks is not None else len(self.task_names_)
         errors = Errors(predict, LabelReader(n_columns, as_numbers))
         width = len(predict.coef) + table.rows.shape[1]
         return mean_known(table.rows.reduce(errors, ErrorSums.merge, width=width).r2())
 
 
-def _two_columns(F: Array) -> Array:
-    return F.reshape(len(F), -1)
+def _two_columns(loss: Loss, F: Array) -> Array:
+    return loss.inverse_link(F).reshape(len(F), -1)

@@ -7,8 +7,41 @@ at which the conjugate is finite.
 
 from skmtl.losses.base import LOSSES, Loss, Square
 from skmtl.losses.classification import Hinge, Logistic, SmoothedHinge, SquaredHinge
+from skmtl.losses.counts import Poisson
+from skmtl.losses.margins import EpsilonInsensitive, Quantile, SmoothedEpsilonInsensitive, SmoothedQuantile
 from skmtl.losses.regression import Huber
+from skmtl.losses.softmax import Softmax
 
-__all__ = ["LOSSES", "Hinge", "Huber", "Logistic", "Loss", "SmoothedHinge", "Square", "SquaredHinge"]
+__all__ = [
+    "LOSSES",
+    "EpsilonInsensitive",
+    "Hinge",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "Poisson",
+    "Quantile",
+    "SmoothedEpsilonInsensitive",
+    "SmoothedHinge",
+    "SmoothedQuantile",
+    "Softmax",
+    "Square",
+    "SquaredHinge",
+]
 
-LOSSES.update({cls.name: cls for cls in (Square, Huber, Logistic, Hinge, SquaredHinge)})
+LOSSES.update(
+    {
+        cls.name: cls
+        for cls in (
+            Square,
+            Huber,
+            Quantile,
+            EpsilonInsensitive,
+            Poisson,
+            Logistic,
+            Softmax,
+            Hinge,
+            SquaredHinge,
+        )
+    }
+)

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skmtl._linalg import Array
+from skmtl._linalg import Array, Mask
 
 # Dual coefficients may leave the domain of a conjugate by this much: rounding, not a mistake.
 ROUNDING = 1e-12
@@ -43,8 +43,12 @@ class Loss(BaseEstimator):
     for_regression = False
     for_classification = False
     gives_probabilities = False
-    # Whether a task with labels of one class and a free intercept has no best predictor.
-    needs_both_classes = False
+    # Whether targets may be centered and scaled for the fit; predictions are in their own unit all the same.
+    standardizes = True
+    # Whether targets below zero make no sense.
+    nonnegative_targets = False
+    # Whether V is one loss over all tasks of a row: arrays are then tables of the shape (n, n_tasks), without gaps.
+    couples_tasks = False
     # Whether the conjugate is finite everywhere, so that dual points may be moved freely.
     free_dual = False
     # Whether the curvature does not depend on the scores: one Newton step is exact.
@@ -70,6 +74,21 @@ class Loss(BaseEstimator):
     def conjugate(self, Y: Array, U: Array, weight: Array) -> float:
         """The weighted sum of conjugates; infinite outside the domain. Entries of weight zero must have u = 0."""
         raise NotImplementedError
+
+    def inverse_link(self, F: Array) -> Array:
+        """What scores predict of the target: themselves, unless the loss reads them through a function."""
+        return F
+
+    def unbounded(self, lowest: Array, highest: Array) -> Mask:
+        """Tasks, (n_tasks,), without a best predictor when intercepts are free, from their least and largest labels."""
+        return np.zeros(len(lowest), dtype=bool)
+
+    def balanced(self, Y: Array, U: Array, weight: Array) -> Array:
+        """A dual point near U, in the domain, whose entries sum to zero in each of several tasks.
+
+        Only where ``couples_tasks``: for labels taken by themselves, the supervised step can do that for every loss.
+        """
+        raise NotImplementedError(f"{self.name!r} takes each label by itself.")
 
     def smoothed(self, width: float) -> "Loss":
         """The loss with its corners rounded over ``width``, at most width / 2 below it; itself if it has none."""
@@ -119,6 +138,11 @@ class Square(Loss):
 
 # By name; filled where all of them are imported.
 LOSSES: dict[str, type[Loss]] = {}
+
+
+def named_loss(loss: str | Loss) -> "type[Loss] | Loss | None":
+    """The loss of a name, or the loss itself, to be asked what it is good for; None where there is no such name."""
+    return LOSSES.get(loss) if isinstance(loss, str) else loss
 
 
 def check_loss(loss: str | Loss, *, purpose: str) -> Loss:

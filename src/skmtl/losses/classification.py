@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import expit, xlogy
 
-from skmtl._linalg import Array
+from skmtl._linalg import Array, Mask
 from skmtl.losses.base import ROUNDING, Loss, per_weight
 
 
@@ -28,7 +28,11 @@ class Logistic(Loss):
 
     name = "logistic"
     tex = r"\log(1 + e^{-yf})"
-    for_classification = gives_probabilities = needs_both_classes = True
+    for_classification = gives_probabilities = True
+
+    def unbounded(self, lowest: Array, highest: Array) -> Mask:
+        # Labels of one class.
+        return lowest == highest
 
     def value(self, Y: Array, F: Array, weight: Array) -> float:
         return float(np.sum(weight * np.logaddexp(0.0, -Y * F)))

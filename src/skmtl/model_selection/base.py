@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmtl._notebook import DrawsRelations
 from skmtl._validation import is_dask
-from skmtl.estimators.base import check_both_classes
+from skmtl.estimators.base import check_labels
 from skmtl.estimators.clean import clean
 from skmtl.losses.base import check_loss
 from skmtl.model_selection.candidates import describe_choice, make_results
@@ -31,10 +31,12 @@ DELEGATED = (
     "feature_structure_",
     "intercept_",
     "landmarks_",
+    "loss_",
     "n_features_in_",
     "n_iter_",
     "solution_",
     "structure_",
+    "target_scale_",
     "task_names_",
 )
 
@@ -81,7 +83,7 @@ class MultiTaskSearch(DrawsRelations, BaseEstimator):
         model = self.model()
         loss = check_loss(self.loss, purpose=model.purpose)
         data = clean(model, X, y, sample_weight, tasks)
-        check_both_classes(data, loss, intercept=self.fit_intercept)
+        check_labels(data, loss, intercept=self.fit_intercept)
         found = select(self, model, data, loss)
         best = found.best_estimator
         self.cv_results_ = make_results(found.candidates, found.outcome)

@@ -174,7 +174,7 @@ def _score_fold(search: Any, data: TaskData, loss: Loss, score: Score, penalty: 
         chosen.set_params(mus=None)
     fitted = select(chosen, chosen.model(), data.take(train), loss).best_estimator
     labels = test_labels(data.labels, train, test)
-    F = predict_scores(fitted, data.features(test, train))
+    F = predict_scores(fitted, data.features(test, train), read=fitted.loss_.inverse_link)
     if labels.long:
         # Of every row its own task.
         F = labels.arrange(F[np.arange(len(F)), labels.tasks])

@@ -55,7 +55,7 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         The best score, or the sparsest graph within one standard error of it, by paired differences over the folds.
     n_jobs : int, optional
         Folds searched in parallel, through joblib.
-    loss : {"square", "huber"} or Loss, default="square"
+    loss : {"square", "huber", "quantile", "epsilon_insensitive", "poisson"} or Loss, default="square"
         As in :class:`MultiTaskRegressor`, like all that follows.
     kernel : str or callable, default="linear"
         The kernel.
@@ -204,7 +204,7 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         As in :class:`MultiTaskRegressorCV`.
     n_jobs : int, optional
         Folds searched in parallel, through joblib.
-    loss : {"square", "logistic", "hinge", "squared_hinge"} or Loss, default="square"
+    loss : {"square", "logistic", "softmax", "hinge", "squared_hinge"} or Loss, default="square"
         As in :class:`MultiTaskClassifier`, like all that follows.
     kernel : str or callable, default="linear"
         The kernel.

@@ -261,14 +261,14 @@ def _score_fold(
 def _predict(fold: Fold, answers: Sequence[Answer]) -> list[Array]:
     """Predictions of several candidates at the test rows, laid out like their labels, in the units of y."""
     predictors = [fold.training.predictor(solution) for _, solution in answers]
-    labels = fold.labels
+    labels, read = fold.labels, fold.training.loss.inverse_link
     if labels.long:
         Phi = labels.arrange(fold.Phi)
-        return [labels.scores(Phi, coef) + labels.spread(constant) for coef, constant in predictors]
+        return [read(labels.scores(Phi, coef) + labels.spread(constant)) for coef, constant in predictors]
     # One large product is quicker than many narrow ones.
     scores = fold.Phi @ np.hstack([coef for coef, _ in predictors])
     parts = np.split(scores, len(predictors), axis=1)
-    return [F + constant for F, (_, constant) in zip(parts, predictors, strict=True)]
+    return [read(F + constant) for F, (_, constant) in zip(parts, predictors, strict=True)]
 
 
 def _open_and_score(open_fold: Callable[..., Any], score: Callable[..., Any], split: Split) -> Any:

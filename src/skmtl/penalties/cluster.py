@@ -16,12 +16,14 @@ class Cluster(StructurePenalty):
 
     With tasks in r clusters, M the projection on vectors that are constant in each and :math:`U = 11'/T`,
 
-    .. math:: A^{-1} = \epsilon_M U + \epsilon_B (M - U) + \epsilon_W (I - M).
+    .. math:: A = U / \epsilon_M + (M - U) / \epsilon_B + (I - M) / \epsilon_W.
 
-    The clusters are not known. Relaxed to :math:`0 \preceq M \preceq I, \operatorname{tr}(M) = r`, the domain is
-    :math:`A 1 = 1 / \epsilon_M` and, on the vectors that sum to zero, eigenvalues of A in
-    :math:`[1/\epsilon_W, 1/\epsilon_B]` whose sum is :math:`(T - r)/\epsilon_W + (r - 1)/\epsilon_B`.
-    There R(A) = 0.
+    That is the inverse of :math:`\epsilon_M U + \epsilon_B (M - U) + \epsilon_W (I - M)`, for M is a projection. The
+    clusters are not known, and M is relaxed to :math:`0 \preceq M \preceq I, M 1 = 1, \operatorname{tr}(M) = r`: a set
+    of structures that is convex because A, and not its inverse, is linear in M. R(A) = 0 where such an M exists, and
+    infinite elsewhere. In other words, :math:`A 1 = 1 / \epsilon_M` and, on the vectors that sum to zero, A has
+    eigenvalues in :math:`[1/\epsilon_W, 1/\epsilon_B]` whose sum is
+    :math:`(T - r)/\epsilon_W + (r - 1)/\epsilon_B`.
 
     Parameters
     ----------
@@ -60,7 +62,10 @@ class Cluster(StructurePenalty):
     """
 
     name = "cluster"
-    tex = r"A^{-1} = \epsilon_M U + \epsilon_B (M - U) + \epsilon_W (I - M), \; 0 \preceq M \preceq I"
+    tex = (
+        r"0 \text{ if } A = U/\epsilon_M + (M - U)/\epsilon_B + (I - M)/\epsilon_W, \; 0 \preceq M \preceq I, "
+        r"\; M 1 = 1, \; \operatorname{tr}(M) = r, \; \infty \text{ otherwise}"
+    )
     reference = "Jacob, Bach, Vert, 2008"
     exact_bound = True
 

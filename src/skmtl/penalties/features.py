@@ -41,6 +41,9 @@ class Features(Trace):
     on_features = True
     by_default = False
 
+    def __init__(self) -> None:
+        super().__init__()
+
     def feature_structure(self, W: Array, eps: float) -> Array:
         r"""The matrix of the features, :math:`D = (WW' + \epsilon I)^{1/2} / \operatorname{tr}(\cdot)`.
 

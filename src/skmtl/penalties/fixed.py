@@ -1,5 +1,7 @@
 """A task structure that is known beforehand."""
 
+from collections.abc import Hashable, Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -36,6 +38,15 @@ class Fixed(KnownStructure):
     array([[0.667, 0.333, 0.   ],
            [0.333, 0.667, 0.   ],
            [0.   , 0.   , 1.   ]])
+    >>> Fixed.from_groups(["a", "a", "b"], strength=3.0).structure(3)
+    array([[0.625, 0.375, 0.   ],
+           [0.375, 0.625, 0.   ],
+           [0.   , 0.   , 1.   ]])
+    >>> Fixed.from_tree([["animal", "bird"], ["animal", "bird"], ["animal", "fish"], ["plant"]]).structure(4)
+    array([[3., 2., 1., 0.],
+           [2., 3., 1., 0.],
+           [1., 1., 3., 0.],
+           [0., 0., 0., 2.]])
     >>> Fixed.mean_coupled(strength=3.0).structure(2)
     array([[0.625, 0.375],
            [0.375, 0.625]])
@@ -73,6 +84,61 @@ class Fixed(KnownStructure):
             raise ValueError(f"weights has a negative entry, {W.min():.3g}; the edges of a graph need weights >= 0.")
         laplacian = np.diag(W.sum(axis=1)) - W
         return Fixed(inverse_spd(laplacian + ridge * np.eye(len(W))))
+
+    @staticmethod
+    def from_groups(groups: ArrayLike, strength: float = 1.0) -> "Fixed":
+        r"""Tasks of a group lie near its mean: :math:`A^{-1} = I + \text{strength}\,(I - M)`.
+
+        M takes the mean over each group. Tasks of different groups are not related.
+
+        Parameters
+        ----------
+        groups : array-like of shape (n_tasks,)
+            The group of each task: names or numbers.
+        strength : float, default=1.0
+            The price of the tasks' variance around the mean of their group, >= 0.
+
+        Returns
+        -------
+        Fixed
+            With that A for its matrix.
+        """
+        labels = np.asarray(groups)
+        if labels.ndim != 1 or len(labels) == 0:
+            raise ValueError(f"groups has shape {labels.shape}; it needs one group for each task.")
+        check_positive("strength", strength, zero=True)
+        together = labels[:, None] == labels
+        # M is a projection, and so A = M + (I - M) / (1 + strength).
+        around = 1.0 / (1.0 + strength)
+        return Fixed(around * np.eye(len(labels)) + (1.0 - around) * together / together.sum(axis=0))
+
+    @staticmethod
+    def from_tree(paths: Sequence[Sequence[Hashable]], strength: float = 1.0) -> "Fixed":
+        r"""Tasks are leaves of a taxonomy: :math:`A = I + \text{strength} \sum_v 1_v 1_v'`.
+
+        The sum is over the nodes v of the tree below its root, and :math:`1_v` marks the tasks under v. A predictor is
+        then a part of its own plus one for each node above it, which it shares with the other tasks there: two tasks
+        are the nearer the more nodes they have in common.
+
+        Parameters
+        ----------
+        paths : sequence of n_tasks sequences
+            For each task the names of the nodes above it, from the root down, such as ``["animal", "bird"]``; the root
+            itself, which all tasks share, is left out. Nodes with one name at different places are different nodes.
+        strength : float, default=1.0
+            The variance of the part of a node beside that of a task's own, >= 0.
+
+        Returns
+        -------
+        Fixed
+            With that A for its matrix.
+        """
+        if len(paths) == 0 or any(isinstance(path, str) for path in paths):
+            raise ValueError('paths needs a sequence of nodes for each task, such as ["animal", "bird"].')
+        check_positive("strength", strength, zero=True)
+        above = [{tuple(path[: depth + 1]) for depth in range(len(path))} for path in paths]
+        shared = [[len(one & other) for other in above] for one in above]
+        return Fixed(np.eye(len(above)) + strength * np.array(shared))
 
     @staticmethod
     def mean_coupled(strength: float = 1.0) -> "MeanCoupled":

@@ -202,6 +202,8 @@ class NewtonFit:
         if self.loss.free_dual:
             mean = labels.sums(gradient) / np.maximum(labels.sums(labels.weight), np.finfo(float).tiny)
             return gradient - labels.weight * labels.spread(mean)
+        if self.loss.couples_tasks and labels.n_tasks > 1:
+            return self.loss.balanced(labels.y, gradient, labels.weight)
         # Scaling down the heavier sign keeps every entry in the domain of the conjugate.
         up, down = labels.sums(np.maximum(gradient, 0.0)), labels.sums(np.maximum(-gradient, 0.0))
         least = np.minimum(up, down)

@@ -74,11 +74,14 @@ class Training:
         self._single_constant = np.zeros(labels.n_tasks)
         if self._single.any():
             # A free intercept would run away with such a task. It gets the log-odds of one more label of the other
-            # class.
-            self._single_constant = np.nan_to_num(labels.maxima(labels.y)) * np.log1p(labels.sums(labels.weight))
+            # class, or the logarithm of the mean with one more label, of one.
+            sign = np.where(labels.maxima(labels.y) > 0.0, 1.0, -1.0)
+            self._single_constant = sign * np.log1p(labels.sums(labels.weight))
             labels = _without(labels, self._single)
         self.labels, self.scaling = standardize(
-            balance(labels) if balanced else labels, center=intercept and loss.for_regression, scale=scale
+            balance(labels) if balanced else labels,
+            center=intercept and loss.for_regression and loss.standardizes,
+            scale=scale and loss.standardizes,
         )
         self.feature_map = feature_map.fit(data.X)
         self.design: Any = self._decompose(kernel)
@@ -193,10 +196,11 @@ class Training:
 
 
 def single_tasks(labels: Any, loss: Loss, *, intercept: bool) -> Mask:
-    """Tasks that have labels of one class only, of shape (n_tasks,), where the loss then has no minimizer."""
-    if not (loss.needs_both_classes and intercept):
+    """Tasks whose labels are all of one class, or all zero, of shape (n_tasks,), where the loss has no minimizer."""
+    if not intercept:
         return np.zeros(labels.n_tasks, dtype=bool)
-    return np.asarray(labels.maxima(labels.y) == -labels.maxima(-labels.y))
+    stats = labels.stats()
+    return loss.unbounded(stats.lowest, stats.highest)
 
 
 def _without(labels: Any, single: Mask) -> Any:

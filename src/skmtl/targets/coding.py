@@ -5,7 +5,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, softmax
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
@@ -93,6 +93,10 @@ class ClassCoding:
             return P / P.sum(axis=1, keepdims=True)
         P = expit(F)
         return np.column_stack([1.0 - P, P]) if F.ndim == 1 else P
+
+    def joint_probabilities(self, F: Array) -> Array:
+        """Probabilities of scores whose classes are modelled together: their softmax, of two classes the sigmoid."""
+        return np.asarray(softmax(F, axis=1)) if self.one_vs_all else self.score_probabilities(F)
 
     def predictions(self, F: Array) -> NDArray[Any]:
         return self.decode(first_column(F))
