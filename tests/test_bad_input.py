@@ -53,7 +53,7 @@ BAD_FITS = {
         Y,
         "'independent' cannot be minimized together",
     ),
-    "newton with a curved loss": ({"solver": "newton", "loss": "huber"}, X, Y, "needs square loss, and labels that"),
+    "newton with a curved loss": ({"solver": "newton", "loss": "huber"}, X, Y, "it needs square loss"),
     "fixed of wrong size": ({"penalty": Fixed(np.eye(2))}, X, Y, "shape \\(2, 2\\), but there are 3 tasks"),
     "fixed not symmetric": ({"penalty": Fixed(np.triu(np.ones((3, 3))))}, X, Y, "not symmetric"),
     "fixed not PSD": ({"penalty": Fixed(np.diag([1.0, 1.0, -1.0]))}, X, Y, "negative eigenvalue"),

@@ -46,7 +46,7 @@ class Fit(Protocol):
         """C'KC, of shape (T, T)."""
 
     def energy(self, A: Array) -> Array:
-        """Inner products of the tasks' own parts, without the common one, of shape (T, T)."""
+        """Inner products of the tasks' own parts, without the common one, of shape (T, T): B'KB (SKMTL eq. 6)."""
 
     def dual(self, scale: float) -> float:
         """-(1/n) sum w V*(y, -2 n alpha scale c / w); -inf outside the domain of V*."""
@@ -72,7 +72,7 @@ class Supervised(Protocol):
         """Whether its fits are ``EliminatedFit``, so that f can be eliminated and the joint Newton is possible."""
 
     def solve(self, A: Array, *, tol: float = 0.0) -> Fit:
-        """Minimize (1/n) sum w V + alpha ||f||_A^2 over f, and over the intercept where there is one."""
+        """Minimize (1/n) sum w V + alpha ||f||_A^2 over f (SKMTL eq. 1), and over the intercept where there is one."""
 
     def diagonal_energy(self, a: Array, *, tol: float = 0.0) -> Array:
         """Squared norms of the tasks' predictors for the structure diag(a), of shape (T,)."""
