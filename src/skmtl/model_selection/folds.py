@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from skmtl._linalg import SMALL_DECOMPOSITION, Array, single_threaded
@@ -118,7 +117,9 @@ class Fold:
 
 
 class TrainingSource:
-    """Training sets cut out of one table at one gamma: the kernel matrix of all rows is computed once.
+    """Training sets cut out of one table with one kernel, whose matrix on all rows is computed once.
+
+    Where a metric is learned, every training set learns its own, and has a kernel of its own.
 
     Parameters
     ----------
@@ -126,16 +127,14 @@ class TrainingSource:
         Gives the kernel and all else that is not searched over.
     data : TaskData
     loss : Loss
-    gamma : float or None
-        The inverse width of the kernel.
     """
 
-    def __init__(self, model: Any, data: TaskData, loss: Loss, gamma: float | None) -> None:
-        self.model, self.data, self.loss, self.gamma = clone(model).set_params(gamma=gamma), data, loss, gamma
+    def __init__(self, model: Any, data: TaskData, loss: Loss) -> None:
+        self.model, self.data, self.loss = model, data, loss
         self._kernel: Array | None = None
         self._whole: Training | None = None
         feature_map = make_map(self.model)
-        if feature_map.on_rows:
+        if feature_map.on_rows and not model.metric_rounds:
             self._kernel = feature_map.fit(data.X).transform(data.X)
             if not feature_map.fresh:
                 check_square_and_symmetric(self._kernel)

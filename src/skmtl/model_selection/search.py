@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import clone
 from sklearn.metrics import get_scorer
 
 from skmtl._linalg import SMALL_DECOMPOSITION, Array, has_threads, single_threaded
@@ -24,6 +25,8 @@ from skmtl.model_selection.candidates import (
     Answer,
     Candidate,
     CandidateScores,
+    Geometry,
+    Variant,
     candidate_estimator,
     check_grid,
     check_rule,
@@ -34,6 +37,7 @@ from skmtl.model_selection.candidates import (
 )
 from skmtl.model_selection.folds import Fold, Split, TrainingSource, make_splits
 from skmtl.model_selection.loo import search_loo
+from skmtl.model_selection.metric_choice import check_metric_rounds, is_scalable, score_rounds
 from skmtl.model_selection.scores import SCORES, own_score, score_name
 from skmtl.solvers.training import Effort, Training
 from skmtl.targets import Labels, TaskData
@@ -44,6 +48,9 @@ SEARCH_ACCURACY = 1e-3
 S = TypeVar("S")
 # The score of an answer that was learned on the training rows of a fold, and of its predictions at the test rows.
 Evaluate = Callable[[Fold, Answer, Array], float]
+# Candidates and what became of them.
+Scored = tuple[list[Candidate], CandidateScores]
+NO_SCORES = CandidateScores(np.empty((0, 0)), np.empty((0, 0)), np.empty(0))
 # Scores candidates on the training sets of a source.
 Run = Callable[[TrainingSource, Sequence[Candidate]], CandidateScores]
 
@@ -65,55 +72,111 @@ def select(search: Any, model: Any, data: TaskData, loss: Loss) -> Selection:
     """
     rule = check_rule(search.rule)
     run = make_run(model, data, loss, cv=search.cv, scoring=search.scoring, n_jobs=search.n_jobs)
-    open_source = partial(TrainingSource, model, data, loss)
-    candidates, outcome, source = _score_grid(search, data, open_source, run)
+    sources = _Sources(model, data, loss)
+    candidates, outcome = _score_grid(search, sources, run)
     index = choose(outcome, rule)
     best = candidates[index]
-    source = source if best.gamma == source.gamma else open_source(best.gamma)
-    return Selection(candidates, outcome, index, _fit_best(source, best))
+    return Selection(candidates, outcome, index, _fit_best(sources.open(best.geometry, best.settings.common), best))
 
 
-def _score_grid(
-    search: Any, data: TaskData, open_source: Callable[[float | None], TrainingSource], run: Run
-) -> tuple[list[Candidate], CandidateScores, TrainingSource]:
-    """The candidates, what became of them, and the source that was used last.
+class _Sources:
+    """Opens training sets; the last ones are kept, for they are often asked for again."""
 
-    First the kernel's gamma is chosen, with independent tasks, then the rest.
+    def __init__(self, model: Any, data: TaskData, loss: Loss) -> None:
+        self.model, self.data, self.loss = model, data, loss
+        self._last: tuple[Any, TrainingSource] | None = None
+
+    def open(self, geometry: Geometry, common: float = 0.0) -> TrainingSource:
+        """Training sets of one geometry; a metric is learned with a common component of this weight."""
+        key = geometry, common if geometry.metric_rounds else 0.0
+        if self._last is None or self._last[0] != key:
+            model = clone(self.model).set_params(common=common, **geometry.params())
+            self._last = key, TrainingSource(model, self.data, self.loss)
+        return self._last[1]
+
+
+def _score_grid(search: Any, sources: _Sources, run: Run) -> tuple[list[Candidate], CandidateScores]:
+    """The candidates, and what became of them.
+
+    First kernel and gamma are chosen, with independent tasks, then how often a metric is learned, then the rest.
     """
+    data = sources.data
     variants = make_penalties(search.penalty, search.mus, data.labels.n_tasks)
-    gammas = _gammas(search, data)
+    kernels = _kernels(search)
+    learns_metric = not np.isscalar(search.metric_rounds) or search.metric_rounds != 0
+    rounds = check_metric_rounds(search.metric_rounds, kernels) if learns_metric else [0]
+    gammas = _gammas(search, kernels, data)
     eps_factors = check_grid("eps_factors", search.eps_factors, EPS_FACTORS, zero=False)
     commons = check_grid("commons", search.commons, LONG_COMMONS if data.labels.long else COMMONS)
     commons = commons if data.labels.n_tasks > 1 else [0.0]
-    source = open_source(gammas[0])
-    alphas = check_grid("alphas", search.alphas, source.size() * ALPHAS, zero=False)
-    grid = partial(make_candidates, alphas=alphas, eps_factors=eps_factors, commons=commons)
-    if len(gammas) == 1:
-        candidates = grid(variants, gamma=gammas[0])
-        return candidates, run(source, candidates), source
-    tried: list[Candidate] = []
-    outcomes = []
-    for gamma in gammas:
-        candidates = grid(variants[:1], gamma=gamma)
-        tried += candidates
-        source = source if gamma == source.gamma else open_source(gamma)
-        outcomes.append(run(source, candidates))
-    gamma = tried[choose(CandidateScores.join(outcomes), "best")].gamma
-    source = source if gamma == source.gamma else open_source(gamma)
-    candidates = grid(variants[1:], gamma=gamma)
-    if candidates:
-        tried += candidates
-        outcomes.append(run(source, candidates))
-    return tried, CandidateScores.join(outcomes), source
+    alphas = {kernel: _alphas(search, sources, Geometry(kernel, gammas[kernel][0])) for kernel in kernels}
+
+    def score(source: TrainingSource, some: Sequence[Variant], parts: Sequence[float] = commons) -> Scored:
+        geometry = Geometry.from_estimator(source.model)
+        candidates = make_candidates(
+            some, alphas=alphas[geometry.kernel], eps_factors=eps_factors, commons=parts, geometry=geometry
+        )
+        return candidates, run(source, candidates) if candidates else NO_SCORES
+
+    first = [Geometry(kernel, gamma) for kernel in kernels for gamma in gammas[kernel]]
+    if len(first) == 1 and rounds == [0]:
+        return score(sources.open(first[0]), variants)
+    scored = [score(sources.open(geometry), variants[:1]) for geometry in first]
+    if rounds != [0]:
+        scalable = [one for one in scored if is_scalable(one[0][0].geometry.kernel)]
+        best = _best(scalable)
+        scored = (scored if 0 in rounds else []) + score_rounds(
+            sources.model,
+            data,
+            sources.loss,
+            best,
+            rounds=rounds,
+            gammas=gammas[best.geometry.kernel],
+            score=lambda source: score(source, variants[:1], [best.settings.common]),
+        )
+    best = _best(scored)
+    parts = [best.settings.common] if best.geometry.metric_rounds else commons
+    scored.append(score(sources.open(best.geometry, best.settings.common), variants[1:], parts))
+    return _join(scored)
 
 
-def _gammas(search: Any, data: TaskData) -> list[float | None]:
+def _join(scored: Sequence[Scored]) -> Scored:
+    """All candidates and their scores."""
+    made = [one for one in scored if one[0]]
+    return [one for candidates, _ in made for one in candidates], CandidateScores.join([part for _, part in made])
+
+
+def _best(scored: Sequence[Scored]) -> Candidate:
+    candidates, outcome = _join(scored)
+    return candidates[choose(outcome, "best")]
+
+
+def _kernels(search: Any) -> list[Any]:
+    """The kernels to choose from."""
+    kernels = list(search.kernel) if isinstance(search.kernel, list | tuple) else [search.kernel]
+    if not kernels:
+        raise ValueError("kernel is an empty list; name at least one kernel.")
+    if len(kernels) > 1 and "precomputed" in kernels:
+        raise ValueError('kernel="precomputed" has rows that no other kernel can read; it must be the only one.')
+    return list(dict.fromkeys(kernels))
+
+
+def _alphas(search: Any, sources: _Sources, geometry: Geometry) -> list[float]:
+    if search.alphas is not None:
+        return check_grid("alphas", search.alphas, zero=False)
+    return check_grid("alphas", None, sources.open(geometry).size() * ALPHAS)
+
+
+def _gammas(search: Any, kernels: Sequence[Any], data: TaskData) -> dict[Any, list[float | None]]:
+    """Inverse widths to try with each kernel."""
     if search.gammas is None:
-        return default_gammas(search.kernel, data.X)
-    if "gamma" not in check_kernel(search.kernel).parameters:
+        return {kernel: default_gammas(kernel, data.X) for kernel in kernels}
+    having = [kernel for kernel in kernels if "gamma" in check_kernel(kernel).parameters]
+    if not having:
         known = ", ".join(name for name, facts in KERNELS.items() if "gamma" in facts.parameters)
         raise ValueError(f"gammas was given, but kernel={search.kernel!r} has no gamma; kernels that do are {known}.")
-    return list(check_grid("gammas", search.gammas, zero=False))
+    given: list[float | None] = [*check_grid("gammas", search.gammas, zero=False)]
+    return {kernel: given if kernel in having else [None] for kernel in kernels}
 
 
 def _fit_best(source: TrainingSource, best: Candidate) -> Any:
@@ -209,6 +272,8 @@ def _leave_one_out(
     score: Callable[[Labels, Array], float], source: TrainingSource, candidates: Sequence[Candidate]
 ) -> CandidateScores:
     """Score every candidate on rows left out in turn, with the structure learned on all rows."""
+    if source.model.metric_rounds:
+        raise ValueError("metric_rounds needs folds: a metric that has seen a row cannot be judged by it. Use cv=5.")
     with single_threaded(source.data.labels.n_rows, SMALL_DECOMPOSITION):
         training = source.whole()
         return search_loo(training, _by_alpha(training, candidates, search_effort(source.model)), score)
