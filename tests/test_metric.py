@@ -122,8 +122,9 @@ def test_weight_two_is_a_row_twice(problem):
 
 
 def test_long_table_learns_the_metric_of_the_wide_one(problem):
-    X, Y = problem
-    Y[:25, 1] = Y[30:, 2] = np.nan
+    # Few enough labels for slopes to be averaged over all rows.
+    X, Y = (part[:40] for part in problem)
+    Y[:20, 1] = Y[25:, 2] = np.nan
     row, task = np.nonzero(~np.isnan(Y))
     model = MultiTaskRegressor("independent", kernel="laplacian", alpha=1e-3, metric_rounds=1, tol=1e-9)
     wide = model.fit(X, Y).predict(X)

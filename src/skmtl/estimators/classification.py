@@ -113,6 +113,10 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
         The eps that was used.
     feature_map_ : FeatureMap
         The basis functions of the predictors.
+    feature_importances_ : ndarray of shape (n_features,)
+        How much the predictors change along each feature; sum one. For kernels whose derivative is known only.
+    target_scale_ : ndarray of shape (n_tasks,)
+        Ones: classes are not scaled.
     feature_structure_, feature_coef_ : ndarray
         With the penalty ``features`` only.
     coding_ : ClassCoding

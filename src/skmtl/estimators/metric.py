@@ -18,9 +18,9 @@ from skmtl.features.metric import DIFFERENTIABLE, SCALABLE, mean_squared_slopes,
 from skmtl.penalties import Independent
 from skmtl.solvers.training import Effort, Settings, Training
 
-# Slopes are averaged over at most this many rows, evenly spaced, or over 1/T of them where that is more: then a round
-# costs n^2 d beside its fit, or 500 n T d.
-MOST_ROWS = 500
+# Slopes are averaged over 1/T of the rows, evenly spaced, so that a round costs n^2 d beside its fit; but over so many
+# at least, which know the mean of a square to a tenth or so.
+LEAST_ROWS = 100
 # Relative gap that is small enough for the predictors whose slopes are taken.
 ACCURACY = 1e-4
 
@@ -63,9 +63,14 @@ def _rows_of(training: Training) -> tuple[Any, Array]:
         points: Any = training.feature_map
         return points.X_fit_, np.ones(points.X_fit_.shape[0])
     weight = training.labels.row_weight()
-    rows = np.flatnonzero(weight > 0.0)
-    rows = rows[:: -(-len(rows) // max(MOST_ROWS, len(rows) // training.labels.n_tasks))]
+    rows = some_rows(np.flatnonzero(weight > 0.0), training.labels.n_tasks)
     return training.data.X[rows], weight[rows]
+
+
+def some_rows(rows: Any, n_tasks: int) -> Any:
+    """As many of the rows as slopes are averaged over, for so many tasks."""
+    n_rows = rows.shape[0]
+    return rows[:: -(-n_rows // max(LEAST_ROWS, n_rows // n_tasks))]
 
 
 def importances(estimator: Any, coef: Array) -> Array:
@@ -79,9 +84,7 @@ def importances(estimator: Any, coef: Array) -> Array:
         raise AttributeError(
             f"the slopes of kernel={kernel!r} are not known; feature_importances_ needs one of {known}."
         )
-    X = feature_map.X_fit_ if feature_map.dual else None
-    if X is not None:
-        X = X[:: -(-X.shape[0] // max(MOST_ROWS, X.shape[0] // coef.shape[1]))]
+    X = some_rows(feature_map.X_fit_, coef.shape[1]) if feature_map.dual else None
     weight = np.ones(1 if X is None else X.shape[0])
     squares = mean_squared_slopes(feature_map, coef / estimator.target_scale_, X, weight)
     squares = share_in_groups(squares, estimator.feature_groups)

@@ -114,7 +114,7 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
     feature_map_ : FeatureMap
         The basis functions of the predictors.
     feature_importances_ : ndarray of shape (n_features,)
-        How much the predictors change along each feature; sum one. For kernels whose derivative is known.
+        How much the predictors change along each feature; sum one. For kernels whose derivative is known only.
     target_scale_ : ndarray of shape (n_tasks,)
         What the targets of each task were divided by for the fit.
     feature_structure_ : ndarray

@@ -170,6 +170,10 @@ class CandidateScores:
         return CandidateScores(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
+# Candidates and what became of them.
+Scored = tuple[list[Candidate], CandidateScores]
+
+
 def count_edges(structure: Array) -> int:
     """The number of related pairs of tasks."""
     return int(np.count_nonzero(np.triu(structure, 1)))

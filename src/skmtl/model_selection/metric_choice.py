@@ -13,7 +13,7 @@ from skmtl.estimators.base import train
 from skmtl.estimators.metric import check_rounds, next_scale
 from skmtl.features.metric import SCALABLE
 from skmtl.losses import Loss
-from skmtl.model_selection.candidates import Candidate, CandidateScores
+from skmtl.model_selection.candidates import Candidate, Scored
 from skmtl.model_selection.folds import TrainingSource
 from skmtl.solvers.training import Training
 from skmtl.targets import TaskData
@@ -46,11 +46,15 @@ class MetricSource(TrainingSource):
         As for :class:`TrainingSource`.
     before : MetricSource, optional
         That of one round less; None where the model has no round.
+    last : bool
+        Whether there is no further round.
     """
 
-    def __init__(self, model: Any, data: TaskData, loss: Loss, before: Optional["MetricSource"] = None) -> None:
+    def __init__(
+        self, model: Any, data: TaskData, loss: Loss, before: Optional["MetricSource"] = None, *, last: bool = False
+    ) -> None:
         super().__init__(model, data, loss)
-        self._before, self._next = before, dict[bytes, Array]()
+        self._before, self._last, self._next = before, last, dict[bytes, Array]()
 
     def training(self, rows: Index) -> Training:
         if self._before is None:
@@ -58,7 +62,8 @@ class MetricSource(TrainingSource):
         else:
             scale = self._before.scale_after(rows)
             training = train(self.model, self.data.take(rows), self.loss, feature_scale=scale)
-        self._next[rows.tobytes()] = next_scale(self.model, training)
+        if not self._last:
+            self._next[rows.tobytes()] = next_scale(self.model, training)
         return training
 
     def scale_after(self, rows: Index) -> Array:
@@ -77,21 +82,31 @@ def score_rounds(
     *,
     rounds: Sequence[int],
     gammas: Sequence[float | None],
-    score: Callable[[TrainingSource], tuple[list[Candidate], CandidateScores]],
-) -> list[tuple[list[Candidate], CandidateScores]]:
-    """Candidates with a metric and what became of them, at inverse widths near that of the best one without.
+    score: Callable[[TrainingSource], Scored],
+) -> list[tuple[MetricSource, Scored]]:
+    """Sources with a metric, their candidates, and what became of them.
 
-    The strength at which slopes are taken, and the weight of a common component, are those of ``best``, which has
+    The fewest rounds are tried at the inverse width of ``best`` and those next to it, more rounds at the one that did
+    best. The strength at which slopes are taken, and the weight of a common component, are those of ``best``, which has
     independent tasks and no metric. ``score`` scores the candidates of a source.
     """
     place = list(gammas).index(best.geometry.gamma)
-    outcomes = []
+    wanted = [k for k in rounds if k > 0]
+
+    def open_source(gamma: float | None, k: int, before: MetricSource | None) -> MetricSource:
+        geometry = replace(best.geometry, gamma=gamma, metric_rounds=k, metric_alpha=best.settings.alpha)
+        chosen = clone(model).set_params(common=best.settings.common, **geometry.params())
+        return MetricSource(chosen, data, loss, before, last=k == wanted[-1])
+
+    tried: list[tuple[MetricSource, Scored]] = []
     for gamma in gammas[max(place - 1, 0) : place + 2]:
-        source: MetricSource | None = None
-        for k in range(max(rounds) + 1):
-            geometry = replace(best.geometry, gamma=gamma, metric_rounds=k, metric_alpha=best.settings.alpha)
-            chosen = clone(model).set_params(common=best.settings.common, **geometry.params())
-            source = MetricSource(chosen, data, loss, source)
-            if k in rounds and k > 0:
-                outcomes.append(score(source))
-    return outcomes
+        source = open_source(gamma, 0, None)
+        for k in range(1, wanted[0] + 1):
+            source = open_source(gamma, k, source)
+        tried.append((source, score(source)))
+    source = max(tried, key=lambda one: float(np.nanmax(one[1][1].means, initial=-np.inf)))[0]
+    for k in range(wanted[0] + 1, wanted[-1] + 1):
+        source = open_source(source.model.gamma, k, source)
+        if k in wanted:
+            tried.append((source, score(source)))
+    return tried

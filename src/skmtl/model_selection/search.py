@@ -26,6 +26,7 @@ from skmtl.model_selection.candidates import (
     Candidate,
     CandidateScores,
     Geometry,
+    Scored,
     Variant,
     candidate_estimator,
     check_grid,
@@ -48,8 +49,6 @@ SEARCH_ACCURACY = 1e-3
 S = TypeVar("S")
 # The score of an answer that was learned on the training rows of a fold, and of its predictions at the test rows.
 Evaluate = Callable[[Fold, Answer, Array], float]
-# Candidates and what became of them.
-Scored = tuple[list[Candidate], CandidateScores]
 NO_SCORES = CandidateScores(np.empty((0, 0)), np.empty((0, 0)), np.empty(0))
 # Scores candidates on the training sets of a source.
 Run = Callable[[TrainingSource, Sequence[Candidate]], CandidateScores]
@@ -76,23 +75,28 @@ def select(search: Any, model: Any, data: TaskData, loss: Loss) -> Selection:
     candidates, outcome = _score_grid(search, sources, run)
     index = choose(outcome, rule)
     best = candidates[index]
-    return Selection(candidates, outcome, index, _fit_best(sources.open(best.geometry, best.settings.common), best))
+    return Selection(candidates, outcome, index, _fit_best(sources.open(best.geometry), best))
 
 
 class _Sources:
-    """Opens training sets; the last ones are kept, for they are often asked for again."""
+    """Opens training sets; the last ones, and those that learn a metric, are kept, for they are asked for again."""
 
     def __init__(self, model: Any, data: TaskData, loss: Loss) -> None:
         self.model, self.data, self.loss = model, data, loss
-        self._last: tuple[Any, TrainingSource] | None = None
+        self._last: TrainingSource | None = None
+        self._kept: list[TrainingSource] = []
 
-    def open(self, geometry: Geometry, common: float = 0.0) -> TrainingSource:
-        """Training sets of one geometry; a metric is learned with a common component of this weight."""
-        key = geometry, common if geometry.metric_rounds else 0.0
-        if self._last is None or self._last[0] != key:
-            model = clone(self.model).set_params(common=common, **geometry.params())
-            self._last = key, TrainingSource(model, self.data, self.loss)
-        return self._last[1]
+    def keep(self, source: TrainingSource) -> None:
+        """Return this source when its geometry is asked for."""
+        self._kept.append(source)
+
+    def open(self, geometry: Geometry) -> TrainingSource:
+        """Training sets of one geometry."""
+        for source in (*self._kept, *([self._last] if self._last else [])):
+            if Geometry.from_estimator(source.model) == geometry:
+                return source
+        self._last = TrainingSource(clone(self.model).set_params(**geometry.params()), self.data, self.loss)
+        return self._last
 
 
 def _score_grid(search: Any, sources: _Sources, run: Run) -> tuple[list[Candidate], CandidateScores]:
@@ -125,7 +129,7 @@ def _score_grid(search: Any, sources: _Sources, run: Run) -> tuple[list[Candidat
     if rounds != [0]:
         scalable = [one for one in scored if is_scalable(one[0][0].geometry.kernel)]
         best = _best(scalable)
-        scored = (scored if 0 in rounds else []) + score_rounds(
+        tried = score_rounds(
             sources.model,
             data,
             sources.loss,
@@ -134,9 +138,12 @@ def _score_grid(search: Any, sources: _Sources, run: Run) -> tuple[list[Candidat
             gammas=gammas[best.geometry.kernel],
             score=lambda source: score(source, variants[:1], [best.settings.common]),
         )
+        scored = (scored if 0 in rounds else []) + [outcome for _, outcome in tried]
+        for source, _ in tried:
+            sources.keep(source)
     best = _best(scored)
     parts = [best.settings.common] if best.geometry.metric_rounds else commons
-    scored.append(score(sources.open(best.geometry, best.settings.common), variants[1:], parts))
+    scored.append(score(sources.open(best.geometry), variants[1:], parts))
     return _join(scored)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,7 +14,13 @@ from skmtl.model_selection import StructurePath
 from skmtl.plotting.arrangement import arrange
 from skmtl.report.json_values import to_json, to_text
 from skmtl.report.results import TaskIndex, summarize_comparison, summarize_path, summarize_stability
-from skmtl.report.sentences import describe_parameters, describe_proof, describe_relations, describe_sharing
+from skmtl.report.sentences import (
+    describe_features,
+    describe_parameters,
+    describe_proof,
+    describe_relations,
+    describe_sharing,
+)
 
 
 def summarize(
@@ -23,6 +30,7 @@ def summarize(
     stability: pd.DataFrame | None = None,
     path: StructurePath | None = None,
     about: Mapping[str, Any] | None = None,
+    feature_names: ArrayLike | None = None,
 ) -> dict[str, Any]:
     """What a fitted estimator has learned, as a dictionary of plain types that :func:`render` turns into a page.
 
@@ -39,6 +47,8 @@ def summarize(
     about : dict, optional
         Facts for the head of the page, all optional: ``title``, ``rows``, ``features``, ``tasks``,
         ``labels observed``, ``preprocessing``, ``command``.
+    feature_names : array-like of shape (n_features,), optional
+        Names of the features, where the estimator has seen none.
 
     Returns
     -------
@@ -74,6 +84,7 @@ def summarize(
         "structure": to_json(estimator.structure_),
         "correlation": to_json(estimator.correlation_),
         "relations": _relations(estimator),
+        "importances": _importances(estimator, feature_names),
         "penalty": to_text(penalty.name),
         "mu": None if penalty.path_parameter is None else to_json(penalty.get_params()[penalty.path_parameter]),
         "parameters": describe_parameters(_parameters_of(estimator), penalty, estimator.eps_),
@@ -85,6 +96,8 @@ def summarize(
         "stability_mu": None if stability is None else stability.attrs.get("mu"),
         "path": None if path is None else summarize_path(path, index),
     }
+    if summary["importances"]:
+        summary["what_matters"] = describe_features(summary["importances"])
     summary["findings"] = [describe_relations(summary), describe_sharing(summary), describe_proof(summary)]
     return summary
 
@@ -114,6 +127,17 @@ def _relations(estimator: Any) -> list[dict[str, Any]]:
         {"a": int(i), "b": int(j), "weight": float(A[i, j]), "correlation": float(correlation[i, j])}
         for i, j in zip(a[order], b[order], strict=True)
     ]
+
+
+def _importances(estimator: Any, feature_names: ArrayLike | None) -> list[dict[str, Any]] | None:
+    """The features by name with their shares, the largest first; None where slopes are not known."""
+    # The slopes of some kernels are not known, and models saved by older versions lack what is needed for them.
+    shares = getattr(estimator, "feature_importances_", None)
+    if shares is None:
+        return None
+    seen = getattr(estimator, "feature_names_in_", None) if feature_names is None else feature_names
+    names = [f"x{k}" for k in range(len(shares))] if seen is None else [to_text(name) for name in np.asarray(seen)]
+    return [{"name": names[k], "share": float(shares[k])} for k in np.argsort(-shares, kind="stable")]
 
 
 def _selection(estimator: Any) -> dict[str, Any] | None:
