@@ -218,6 +218,20 @@ def test_search_learns_a_metric_where_it_pays_and_fits_again_the_same(n_jobs, rn
     assert np.allclose(again.feature_importances_, search.feature_importances_)
 
 
+def test_a_metric_of_tasks_with_a_common_part_is_learned_again_the_same(rng):
+    X = rng.standard_normal((60, 6))
+    tasks = np.arange(60) % 3
+    y = np.sin(2 * X[:, 0]) + 0.1 * tasks + 0.05 * rng.standard_normal(60)
+    grids = {"alphas": [1e-3], "gammas": [0.2], "mus": [0.9], "eps_factors": [1.0]}
+    search = MultiTaskRegressorCV(kernel="rbf", metric_rounds=[0, 1], cv=3, **grids).fit(X, y, tasks=tasks)
+    assert search.best_params_["metric_rounds"] == 1
+    assert search.best_params_["common"] == 10.0
+    with_metric = [row["common"] for row in search.cv_results_["params"] if row["metric_rounds"]]
+    assert set(with_metric) == {10.0}
+    again = MultiTaskRegressor(**search.best_params_).fit(X, y, tasks=tasks)
+    assert np.allclose(again.predict(X), search.predict(X), atol=1e-6)
+
+
 def test_one_number_of_rounds_is_not_searched_over(problem):
     search = MultiTaskRegressorCV("sparse", kernel="rbf", alphas=[1e-3], mus=[0.9], metric_rounds=1, cv=3).fit(*problem)
     assert search.best_estimator_.metric_rounds == 1
@@ -227,6 +241,32 @@ def test_one_number_of_rounds_is_not_searched_over(problem):
 def test_leaving_one_out_cannot_judge_a_metric(problem):
     with pytest.raises(ValueError, match="metric_rounds needs folds"):
         MultiTaskRegressorCV(kernel="rbf", metric_rounds=[0, 1], cv="loo").fit(*problem)
+
+
+def test_own_strengths_are_an_alpha_for_each_task(problem):
+    X, Y = problem
+    strengths = [0.1, 1.0, 30.0]
+    together = MultiTaskRegressor(Independent(strengths), kernel="rbf", alpha=1e-3).fit(X, Y).predict(X)
+    for t, strength in enumerate(strengths):
+        alone = MultiTaskRegressor("independent", kernel="rbf", alpha=1e-3 * strength).fit(X, Y[:, t]).predict(X)
+        assert np.allclose(together[:, t], alone, atol=1e-7)
+    with pytest.raises(ValueError, match="strengths="):
+        MultiTaskRegressor(Independent([1.0, -1.0, 1.0])).fit(X, Y)
+
+
+def test_search_gives_noisy_tasks_strengths_of_their_own(rng):
+    X = rng.uniform(-2.0, 2.0, size=(120, 2))
+    Y = np.sin(2 * X) + [0.01, 1.0] * rng.standard_normal((120, 2))
+    alphas = {}
+    for given in (None, "own"):
+        search = MultiTaskRegressorCV("independent", kernel="rbf", gammas=[0.5], alphas=given, cv=4).fit(X, Y)
+        alphas[given] = search
+    own = alphas["own"]
+    assert own.best_score_ > alphas[None].best_score_
+    clean, noisy = own.best_params_["penalty"].strengths
+    assert noisy > 5 * clean
+    again = MultiTaskRegressor(**own.best_params_).fit(X, Y)
+    assert np.allclose(again.predict(X), own.predict(X), atol=1e-6)
 
 
 @pytest.mark.parametrize("truth", ["linear", "rbf", "laplacian"])

@@ -36,8 +36,9 @@ class MultiTaskRegressorCV(MultiTaskSearch):
     ----------
     penalty : str, StructurePenalty or list of them, default="sparse"
         Penalties to try. Each brings the grid of its own parameters.
-    alphas : array-like, optional
-        Strengths of the regularization; by default ten from 1e-1 to 1e-7 times the mean of the kernel's diagonal.
+    alphas : array-like or "own", optional
+        Strengths of the regularization; by default ten from 1e-1 to 1e-7 times the mean of the kernel's diagonal. With
+        "own" these, and independent tasks are tried with a strength for each of them too.
     mus : array-like, optional
         Values of ``mu`` of the sparse penalty; by default those of ``Sparse().grid()``.
     eps_factors : array-like, optional
@@ -137,7 +138,7 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         self,
         penalty: Penalties = "sparse",
         *,
-        alphas: Grid = None,
+        alphas: Grid | str = None,
         mus: Grid = None,
         eps_factors: Grid = None,
         commons: Grid = None,
@@ -274,7 +275,7 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         self,
         penalty: Penalties = "sparse",
         *,
-        alphas: Grid = None,
+        alphas: Grid | str = None,
         mus: Grid = None,
         eps_factors: Grid = None,
         commons: Grid = None,

@@ -1,6 +1,6 @@
 """Folds that suit the labels, and training sets cut out of one table."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -13,6 +13,7 @@ from skmtl._linalg import SMALL_DECOMPOSITION, Array, single_threaded
 from skmtl.estimators.base import make_map, train
 from skmtl.losses import Loss
 from skmtl.solvers.design import check_square_and_symmetric
+from skmtl.solvers.solve import Solution
 from skmtl.solvers.training import Training
 from skmtl.targets import Labels, TaskData
 
@@ -114,6 +115,18 @@ class Fold:
     labels: Labels
     train: Index
     test: Index
+
+    def predict(self, solutions: Sequence[Solution]) -> list[Array]:
+        """What solutions of the training rows predict at the test rows, laid out like their labels, in units of y."""
+        predictors = [self.training.predictor(solution) for solution in solutions]
+        labels = self.labels
+        if labels.long:
+            Phi = labels.arrange(self.Phi)
+            return [labels.scores(Phi, coef) + labels.spread(constant) for coef, constant in predictors]
+        # One large product is quicker than many narrow ones.
+        scores = self.Phi @ np.hstack([coef for coef, _ in predictors])
+        parts = np.split(scores, len(predictors), axis=1)
+        return [F + constant for F, (_, constant) in zip(parts, predictors, strict=True)]
 
 
 class TrainingSource:

@@ -39,6 +39,7 @@ from skmtl.model_selection.candidates import (
 from skmtl.model_selection.folds import Fold, Split, TrainingSource, make_splits
 from skmtl.model_selection.loo import search_loo
 from skmtl.model_selection.metric_choice import check_metric_rounds, is_scalable, score_rounds
+from skmtl.model_selection.own_strengths import score_own_strengths
 from skmtl.model_selection.scores import SCORES, own_score, score_name
 from skmtl.solvers.training import Effort, Training
 from skmtl.targets import Labels, TaskData
@@ -120,10 +121,14 @@ def _score_grid(search: Any, sources: _Sources, run: Run) -> tuple[list[Candidat
         candidates = make_candidates(
             some, alphas=alphas[geometry.kernel], eps_factors=eps_factors, commons=parts, geometry=geometry
         )
+        if geometry.metric_rounds:
+            # The metric is learned with a common component, and is another one with another component.
+            candidates = [one for one in candidates if one.settings.common == source.model.common]
         return candidates, run(source, candidates) if candidates else NO_SCORES
 
     first = [Geometry(kernel, gamma) for kernel in kernels for gamma in gammas[kernel]]
-    if len(first) == 1 and rounds == [0]:
+    own = _own_strengths(search)
+    if len(first) == 1 and rounds == [0] and not own:
         return score(sources.open(first[0]), variants)
     scored = [score(sources.open(geometry), variants[:1]) for geometry in first]
     if rounds != [0]:
@@ -142,6 +147,10 @@ def _score_grid(search: Any, sources: _Sources, run: Run) -> tuple[list[Candidat
         for source, _ in tried:
             sources.keep(source)
     best = _best(scored)
+    if own:
+        chances = alphas[best.geometry.kernel]
+        effort, rest = search_effort(sources.model), {"cv": search.cv, "scoring": search.scoring}
+        scored.append(score_own_strengths(sources.open(best.geometry), best, chances, effort=effort, **rest))
     parts = [best.settings.common] if best.geometry.metric_rounds else commons
     scored.append(score(sources.open(best.geometry), variants[1:], parts))
     return _join(scored)
@@ -169,9 +178,14 @@ def _kernels(search: Any) -> list[Any]:
 
 
 def _alphas(search: Any, sources: _Sources, geometry: Geometry) -> list[float]:
-    if search.alphas is not None:
+    if search.alphas is not None and not _own_strengths(search):
         return check_grid("alphas", search.alphas, zero=False)
     return check_grid("alphas", None, sources.open(geometry).size() * ALPHAS)
+
+
+def _own_strengths(search: Any) -> bool:
+    """Whether independent tasks are tried with a strength for each of them too."""
+    return isinstance(search.alphas, str) and search.alphas == "own"
 
 
 def _gammas(search: Any, kernels: Sequence[Any], data: TaskData) -> dict[Any, list[float | None]]:
@@ -299,23 +313,10 @@ def _score_fold(
     scores, edges = [], []
     with single_threaded(len(fold.train), SMALL_DECOMPOSITION):
         for _, answers in _by_alpha(fold.training, candidates, effort):
-            for answer, F in zip(answers, _predict(fold, answers), strict=True):
+            for answer, F in zip(answers, fold.predict([one for _, one in answers]), strict=True):
                 scores.append(evaluate(fold, answer, F))
                 edges.append(float(count_edges(answer[1].structure)))
     return scores, edges
-
-
-def _predict(fold: Fold, answers: Sequence[Answer]) -> list[Array]:
-    """Predictions of several candidates at the test rows, laid out like their labels, in the units of y."""
-    predictors = [fold.training.predictor(solution) for _, solution in answers]
-    labels = fold.labels
-    if labels.long:
-        Phi = labels.arrange(fold.Phi)
-        return [labels.scores(Phi, coef) + labels.spread(constant) for coef, constant in predictors]
-    # One large product is quicker than many narrow ones.
-    scores = fold.Phi @ np.hstack([coef for coef, _ in predictors])
-    parts = np.split(scores, len(predictors), axis=1)
-    return [F + constant for F, (_, constant) in zip(parts, predictors, strict=True)]
 
 
 def _open_and_score(open_fold: Callable[..., Any], score: Callable[..., Any], split: Split) -> Any:

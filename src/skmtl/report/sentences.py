@@ -134,7 +134,7 @@ def _own_meaning(penalty: StructurePenalty, name: str) -> str:
             f"{threshold(penalty.get_params()[name])} in size; a pair that is explained by the tasks between them can "
             "stay apart"
         )
-    return "" if name in ("solver", "max_iter", "matrix") else "a parameter of the penalty"
+    return "" if name in ("solver", "max_iter", "matrix", "strengths") else "a parameter of the penalty"
 
 
 def threshold(mu: float) -> str:
