@@ -16,7 +16,7 @@ from reports import HOSTILE, everything, named_tasks
 from skmtl import MultiTaskRegressor, MultiTaskRegressorCV, compare_methods, structure_path
 from skmtl._notebook import OPPOSITE, SAME
 from skmtl.penalties import Sparse
-from skmtl.plotting import ComparisonDisplay, GraphDisplay, MatrixDisplay, PathDisplay, arrange
+from skmtl.plotting import ComparisonDisplay, GraphDisplay, ImportanceDisplay, MatrixDisplay, PathDisplay, arrange
 from skmtl.plotting.canvas import VERDICTS
 from skmtl.report import render, summarize
 
@@ -195,3 +195,14 @@ def test_what_is_not_installed_is_named(package, full, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=rf'needs {package.split(".")[0]}.*pip install "skmtl\[app\]"'):
         render(summarize(full[0])) if package == "jinja2" else GraphDisplay.from_estimator(full[0])
+
+
+def test_bars_are_the_largest_importances(rng):
+    X, Y = rng.standard_normal((40, 30)), rng.standard_normal((40, 2))
+    est = MultiTaskRegressor(kernel="rbf", alpha=1e-3).fit(X, Y)
+    display = ImportanceDisplay.from_estimator(est, feature_names=[f"${k}" for k in range(30)])
+    widths = [bar.get_width() for bar in display.ax_.patches]
+    np.testing.assert_allclose(widths, np.sort(est.feature_importances_)[::-1][:20])
+    names = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert names[0] == rf"\${np.argmax(est.feature_importances_)}"
+    assert display.ax_.yaxis_inverted()

@@ -312,3 +312,25 @@ def test_a_hundred_tasks_make_a_small_page(rng):
     summary = summarize(est)
     assert len(summary["relations"]) == 4950
     assert len(render(summary).encode()) < 1_000_000
+
+
+def test_the_report_says_which_features_matter(rng):
+    X = pd.DataFrame(rng.standard_normal((60, 5)), columns=["a", "<b>", "c", "d", "e"])
+    Y = np.stack([np.sin(X["<b>"]), np.cos(X["<b>"]) + 0.1 * X["a"]], axis=1)
+    est = MultiTaskRegressor(kernel="rbf", alpha=1e-3, metric_rounds=1).fit(X, Y)
+    summary, document = read(est)
+    shares = {row["name"]: row["share"] for row in summary["importances"]}
+    np.testing.assert_allclose([shares[name] for name in X.columns], est.feature_importances_)
+    assert summary["importances"][0]["name"] == "<b>"
+    assert summary["what_matters"].startswith("Of 5 features <b> matters most")
+    assert summary["what_matters"] in document.text
+    assert "Which features matter" in document.text
+    other, _ = read(est, feature_names=list("vwxyz"))
+    assert other["importances"][0]["name"] == "w"
+
+
+def test_the_report_does_without_slopes(rng):
+    X, Y = rng.standard_normal((20, 3)), rng.standard_normal((20, 2))
+    summary, document = read(MultiTaskRegressor(kernel="precomputed").fit(X @ X.T, Y))
+    assert summary["importances"] is None
+    assert "Which features matter" not in document.text

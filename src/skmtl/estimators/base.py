@@ -20,6 +20,7 @@ from skmtl._notebook import DrawsRelations
 from skmtl._validation import check_count, check_positive, import_extra
 from skmtl.estimators.blocks import Predict, open_rows
 from skmtl.estimators.clean import clean, reads_blocks
+from skmtl.estimators.metric import check_rounds, importances, next_scale
 from skmtl.features import KERNELS, KernelFacts, make_feature_map
 from skmtl.losses.base import Loss, check_loss
 from skmtl.objective import predictor_structure
@@ -145,6 +146,16 @@ class MultiTaskEstimator(DrawsRelations, BaseEstimator):
         # A structure that is known may be singular; predictors lie in its range.
         return np.asarray(centered / self.target_scale_ @ np.linalg.pinv(structure, hermitian=True))
 
+    @property
+    def feature_importances_(self) -> Array:
+        """How much the predictors change along each feature: shares that sum to one, of shape (n_features,).
+
+        Proportional to the mean, over the rows (landmarks) that the model holds and over tasks in standardized units,
+        of the squared derivative; for features on one scale. Computed when it is asked for.
+        """
+        check_is_fitted(self)
+        return importances(self, coefficients(self))
+
     def predict_frame(self, X: ArrayLike) -> pd.DataFrame:
         """Predictions of a regressor, scores of a classifier, as a data frame.
 
@@ -214,7 +225,7 @@ def make_effort(estimator: Any) -> Effort:
     return Effort(estimator.solver, check_positive("tol", estimator.tol), check_count("max_iter", estimator.max_iter))
 
 
-def make_map(estimator: Any) -> Any:
+def make_map(estimator: Any, feature_scale: Array | None = None) -> Any:
     """The feature map of an estimator, not fitted."""
     return make_feature_map(
         estimator.kernel,
@@ -225,14 +236,30 @@ def make_map(estimator: Any) -> Any:
         n_components=estimator.n_components,
         landmarks=estimator.landmarks,
         random_state=estimator.random_state,
+        feature_scale=feature_scale,
     )
 
 
-def train(estimator: Any, data: TaskData, loss: Loss, *, kernel: Array | None = None) -> Training:
-    """The training set that an estimator makes of data; ``kernel`` is that of its rows where it is known."""
+def train(
+    estimator: Any, data: TaskData, loss: Loss, *, kernel: Array | None = None, feature_scale: Array | None = None
+) -> Training:
+    """The training set that an estimator makes of data; ``kernel`` is that of its rows where it is known.
+
+    Where the estimator asks for it, the scale of the features is learned on these rows first; ``feature_scale`` is the
+    scale where it is known.
+    """
+    rounds = 0 if estimator.metric_rounds == 0 else check_rounds(estimator.metric_rounds, estimator.kernel)
+    for _ in range(rounds if feature_scale is None else 0):
+        feature_scale = next_scale(estimator, _make_training(estimator, data, loss, None, feature_scale))
+    return _make_training(estimator, data, loss, kernel, feature_scale)
+
+
+def _make_training(
+    estimator: Any, data: TaskData, loss: Loss, kernel: Array | None, feature_scale: Array | None
+) -> Training:
     return Training(
         data,
-        make_map(estimator),
+        make_map(estimator, feature_scale),
         loss,
         intercept=bool(estimator.fit_intercept),
         scale=bool(estimator.scale_targets),

@@ -72,6 +72,15 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         ``structure_`` relates the scaled tasks.
     balance_tasks : bool, default=False
         Whether every task counts the same however many labels it has.
+    metric_rounds : int, default=0
+        How often features are scaled by how much the predictors change along them, before the last fit: 1 to 3 where
+        many features matter little. For kernels rbf, laplacian and polynomial, and features on one scale. The rounds
+        are fits of independent tasks; certificate and structure are those of the last fit.
+    metric_alpha : float, optional
+        Strength of the regularization in those rounds; by default ``alpha``.
+    feature_groups : array-like of shape (n_features,), optional
+        Names or numbers of groups of features that are scaled, and count, together, such as the columns of a category
+        that was one-hot encoded.
     solver : {"auto", "newton", "anderson", "alternating"}, default="auto"
         The outer loop: joint Newton (square loss, and a penalty that allows it), accelerated alternation, or the
         paper's alternation; "auto" is the first of them that is possible.
@@ -111,6 +120,10 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         The eps that was used.
     feature_map_ : FeatureMap
         The basis functions of the predictors.
+    feature_importances_ : ndarray of shape (n_features,)
+        How much the predictors change along each feature; sum one. For kernels whose derivative is known only.
+    target_scale_ : ndarray of shape (n_tasks,)
+        What the targets of each task were divided by for the fit.
     feature_structure_ : ndarray
         The matrix on the side of the features, with the penalty ``features`` only.
     feature_coef_ : ndarray of shape (r, n_tasks)
@@ -164,6 +177,9 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         fit_intercept: bool = True,
         scale_targets: bool = True,
         balance_tasks: bool = False,
+        metric_rounds: int = 0,
+        metric_alpha: float | None = None,
+        feature_groups: ArrayLike | None = None,
         solver: str = "auto",
         tol: float = 1e-6,
         max_iter: int = 200,
@@ -185,6 +201,9 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         self.fit_intercept = fit_intercept
         self.scale_targets = scale_targets
         self.balance_tasks = balance_tasks
+        self.metric_rounds = metric_rounds
+        self.metric_alpha = metric_alpha
+        self.feature_groups = feature_groups
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter

@@ -99,13 +99,18 @@ class KernelMap(FeatureMap):
         A name that scikit-learn's ``pairwise_kernels`` knows, or a function of two rows.
     params : mapping
         Parameters of the kernel; names that a kernel does not take are ignored, as in ``KernelRidge``.
+    feature_scale : ndarray of shape (d,), optional
+        Features are multiplied by it before the kernel is taken; rows that are kept are as they came.
     """
 
     on_rows = fresh = dual = True
 
-    def __init__(self, kernel: Kernel = "rbf", params: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, kernel: Kernel = "rbf", params: Mapping[str, Any] | None = None, feature_scale: Array | None = None
+    ) -> None:
         self.kernel = kernel
         self.params = params
+        self.feature_scale = feature_scale
 
     def fit(self, X: Array) -> Self:
         self.X_fit_ = X
@@ -120,10 +125,19 @@ class KernelMap(FeatureMap):
     def size(self, X: Any, *, center: bool) -> float:
         return float(np.mean(kernel_diagonal(X, self._evaluate)))
 
+    def scaled(self, X: Any) -> Any:
+        """Rows with scaled features."""
+        if self.feature_scale is None:
+            return X
+        return X @ sparse.diags_array(self.feature_scale) if sparse.issparse(X) else X * self.feature_scale
+
     def _evaluate(self, X: Any, other: Any) -> Array:
         """The kernel at pairs of rows."""
+        # Scikit-learn has shorter ways for a set of rows and itself.
+        one = self.scaled(X)
+        two = one if other is X else self.scaled(other)
         return np.asarray(
-            pairwise_kernels(X, other, metric=self.kernel, filter_params=True, **(self.params or {})), dtype=float
+            pairwise_kernels(one, two, metric=self.kernel, filter_params=True, **(self.params or {})), dtype=float
         )
 
 
@@ -148,7 +162,7 @@ class NystroemMap(KernelMap):
 
     Parameters
     ----------
-    kernel, params
+    kernel, params, feature_scale
         As for :class:`KernelMap`.
     n_components : int or None
         The number of landmarks; no more than there are rows.
@@ -168,8 +182,9 @@ class NystroemMap(KernelMap):
         n_components: int | None = 100,
         landmarks: Landmarks = "uniform",
         random_state: Any = None,
+        feature_scale: Array | None = None,
     ) -> None:
-        super().__init__(kernel, params)
+        super().__init__(kernel, params, feature_scale)
         self.n_components = n_components
         self.landmarks = landmarks
         self.random_state = random_state
@@ -233,8 +248,12 @@ def make_feature_map(
     n_components: int | None = None,
     landmarks: Landmarks = "uniform",
     random_state: Any = None,
+    feature_scale: Array | None = None,
 ) -> FeatureMap:
-    """The feature map of a kernel given by name or as a callable; approximated if there are ``n_components``."""
+    """The feature map of a kernel given by name or as a callable; approximated if there are ``n_components``.
+
+    ``feature_scale`` is for kernels that are not the features themselves.
+    """
     if not callable(kernel) and kernel not in tuple(KERNELS):
         raise unknown_kernel(kernel)
     # Without a gamma every kernel falls back on its own default.
@@ -243,9 +262,9 @@ def make_feature_map(
     if n_components is not None or not isinstance(landmarks, str):
         if kernel == "precomputed":
             raise ValueError('n_components needs the rows themselves, which kernel="precomputed" does not have.')
-        return NystroemMap(kernel, params, n_components, landmarks, random_state)
+        return NystroemMap(kernel, params, n_components, landmarks, random_state, feature_scale)
     if kernel == "linear":
         return LinearMap()
     if kernel == "precomputed":
         return PrecomputedMap()
-    return KernelMap(kernel, params)
+    return KernelMap(kernel, params, feature_scale)

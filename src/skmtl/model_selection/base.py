@@ -26,6 +26,7 @@ DELEGATED = (
     "dual_coef_",
     "eps_",
     "feature_coef_",
+    "feature_importances_",
     "feature_map_",
     "feature_names_in_",
     "feature_structure_",
@@ -39,6 +40,8 @@ DELEGATED = (
     "target_scale_",
     "task_names_",
 )
+# Parameters of the best estimator that a search chooses; those of a metric too, where one is learned.
+CHOSEN = ("penalty", "alpha", "eps", "common", "kernel", "gamma")
 
 
 class MultiTaskSearch(DrawsRelations, BaseEstimator):
@@ -90,9 +93,8 @@ class MultiTaskSearch(DrawsRelations, BaseEstimator):
         self.best_index_, self.best_score_ = found.chosen, float(found.outcome.means[found.chosen])
         self.scoring_ = score_name(self.scoring, data)
         self.verdict_ = describe_choice(found.candidates, found.outcome, found.chosen, self.scoring_)
-        self.best_params_ = {
-            name: getattr(best, name) for name in ("penalty", "alpha", "eps", "common", "kernel", "gamma")
-        }
+        chosen = CHOSEN if best.metric_rounds == 0 else (*CHOSEN, "metric_rounds", "metric_alpha")
+        self.best_params_ = {name: getattr(best, name) for name in chosen}
         self.alpha_, self.penalty_, self.common_, self.gamma_ = best.alpha, best.penalty_, best.common, best.gamma
         self.best_estimator_ = best
         return self
@@ -102,7 +104,9 @@ class MultiTaskSearch(DrawsRelations, BaseEstimator):
         given = self.get_params(deep=False)
         known = self.model_class().get_params(deep=False)
         shared = {name: value for name, value in given.items() if name in known}
-        return self.model_class(**{**shared, "penalty": "independent"})
+        if isinstance(self.kernel, list | tuple) and self.kernel:
+            shared["kernel"] = self.kernel[0]
+        return self.model_class(**{**shared, "penalty": "independent", "metric_rounds": 0})
 
     def predict(self, X: Any, tasks: Any = None) -> Any:
         """Predictions of the best estimator; see its ``predict``."""

@@ -1,7 +1,7 @@
 """The candidates of a search, which of them to take, and what to say about it."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import product
 from typing import Any
 
@@ -26,6 +26,8 @@ GAMMA_FACTORS = (1 / 16, 1 / 4, 1.0, 4.0)
 ROWS_FOR_MEDIAN = 500
 
 RULES = ("best", "1se")
+# Parameters that are shown only where several values were tried.
+SELDOM = ("kernel", "metric_rounds", "metric_alpha")
 
 # A candidate and what it learned.
 Answer = tuple["Candidate", Solution]
@@ -34,11 +36,29 @@ Variant = tuple[StructurePenalty, dict[str, float]]
 
 
 @dataclass(frozen=True)
+class Geometry:
+    """What candidates that share a decomposition of the rows have in common, by the names that estimators give it."""
+
+    kernel: Any
+    gamma: float | None = None
+    metric_rounds: int = 0
+    metric_alpha: float | None = None
+
+    @classmethod
+    def from_estimator(cls, estimator: Any) -> "Geometry":
+        return cls(estimator.kernel, estimator.gamma, estimator.metric_rounds, estimator.metric_alpha)
+
+    def params(self) -> dict[str, Any]:
+        """Parameters of an estimator."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True)
 class Candidate:
-    """One point of the grid: the settings of a fit, the kernel's gamma, and what the penalty has of its own."""
+    """One point of the grid: the settings of a fit, the kernel, and what the penalty has of its own."""
 
     settings: Settings
-    gamma: float | None = None
+    geometry: Geometry = Geometry("linear")
     own: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -58,13 +78,13 @@ class Candidate:
             "alpha": settings.alpha,
             "eps_factor": settings.eps_factor,
             "common": settings.common,
-            "gamma": self.gamma,
+            **self.geometry.params(),
         }
 
     def all_but_alpha(self) -> tuple[Any, ...]:
         """Candidates that are equal in this follow one another along alpha."""
         settings = self.settings
-        return self.penalty.name, tuple(self.own.items()), settings.eps_factor, settings.common, self.gamma
+        return self.penalty.name, tuple(self.own.items()), settings.eps_factor, settings.common, self.geometry
 
     def all_but_own(self) -> tuple[Any, ...]:
         """Candidates that are equal in this differ in the penalty's own parameters at most.
@@ -74,7 +94,7 @@ class Candidate:
         """
         settings = self.settings
         own = () if self.penalty.joint else tuple(self.own.items())
-        return self.penalty.name, own, settings.alpha, settings.eps_factor, settings.common, self.gamma
+        return self.penalty.name, own, settings.alpha, settings.eps_factor, settings.common, self.geometry
 
 
 def make_penalties(penalty: Any, mus: Any, n_tasks: int) -> list[Variant]:
@@ -104,15 +124,15 @@ def make_candidates(
     alphas: Sequence[float],
     eps_factors: Sequence[float],
     commons: Sequence[float],
-    gamma: float | None,
+    geometry: Geometry,
 ) -> list[Candidate]:
-    """The whole grid at one gamma, strong regularization first; independent tasks without a common part are in it."""
+    """The whole grid with one kernel, strong regularization first, independent tasks without a common part included."""
     candidates = []
     for alpha, (penalty, own) in product(sorted(alphas, reverse=True), variants):
         parts = sorted({0.0, *commons}) if penalty.name == Independent.name else commons
         for factor, common in product((1.0,) if penalty.known else eps_factors, parts):
             settings = Settings(penalty, alpha, common, eps_factor=factor)
-            candidates.append(Candidate(settings, gamma, own))
+            candidates.append(Candidate(settings, geometry, own))
     return candidates
 
 
@@ -120,7 +140,7 @@ def candidate_estimator(model: Any, candidate: Candidate) -> Any:
     """An estimator, not fitted, with the parameters of a candidate; eps apart, where it is a multiple."""
     settings = candidate.settings
     chosen = clone(model).set_params(
-        penalty=clone(settings.penalty), alpha=settings.alpha, common=settings.common, gamma=candidate.gamma
+        penalty=clone(settings.penalty), alpha=settings.alpha, common=settings.common, **candidate.geometry.params()
     )
     # A known structure needs no solver, and not every one can be asked for.
     return chosen.set_params(solver="auto") if settings.penalty.known else chosen
@@ -185,6 +205,10 @@ def row_means(scores: Array) -> Array:
     return np.divide(total, count, out=np.full(len(scores), np.nan), where=count > 0)
 
 
+# Candidates and what became of them.
+Scored = tuple[list[Candidate], CandidateScores]
+
+
 def count_edges(structure: Array) -> int:
     """The number of related pairs of tasks."""
     return int(np.count_nonzero(np.triu(structure, 1)))
@@ -228,6 +252,9 @@ def standard_error(differences: Array) -> Array:
 def make_results(candidates: Sequence[Candidate], outcome: CandidateScores) -> dict[str, Any]:
     """The search as columns, a row per candidate, in the manner of ``GridSearchCV``."""
     params = [candidate.params() for candidate in candidates]
+    # Most searches have one kernel, and learn no metric.
+    single = [name for name in SELDOM if len({row[name] for row in params}) == 1]
+    params = [{name: value for name, value in row.items() if name not in single} for row in params]
     # For people: the penalty by its name, and beside it the parameters of its own.
     shown = [{**row, "penalty": c.penalty.name, **c.own} for row, c in zip(params, candidates, strict=True)]
     results: dict[str, Any] = {"params": params}

@@ -24,9 +24,10 @@ class MultiTaskRegressorCV(MultiTaskSearch):
     """A search for the :class:`MultiTaskRegressor` with the best hyper-parameters, by cross-validation.
 
     The structure is learned anew in every fold, and independent tasks are always among the candidates: ``verdict_``
-    says whether sharing won. One decomposition per fold and gamma serves the whole grid. The kernel's gamma is chosen
-    first, with independent tasks. After the search the best candidate is fitted to all rows: ``best_estimator_``, to
-    which predictions and everything that was learned about the tasks are delegated.
+    says whether sharing won. One decomposition per fold and gamma serves the whole grid. The kernel and its gamma are
+    chosen first, with independent tasks, and so is how often a metric is learned, where there is a choice. After the
+    search the best candidate is fitted to all rows: ``best_estimator_``, to which predictions and everything that was
+    learned about the tasks are delegated.
 
     ``cv="loo"`` leaves one row out in closed form: the quick choice for square loss, gaps or not. It holds the
     structure at the one learned on all rows, which is optimistic when there are many tasks for the number of rows.
@@ -35,8 +36,9 @@ class MultiTaskRegressorCV(MultiTaskSearch):
     ----------
     penalty : str, StructurePenalty or list of them, default="sparse"
         Penalties to try. Each brings the grid of its own parameters.
-    alphas : array-like, optional
-        Strengths of the regularization; by default ten from 1e-1 to 1e-7 times the mean of the kernel's diagonal.
+    alphas : array-like or "own", optional
+        Strengths of the regularization; by default ten from 1e-1 to 1e-7 times the mean of the kernel's diagonal. With
+        "own" these, and independent tasks are tried with a strength for each of them too.
     mus : array-like, optional
         Values of ``mu`` of the sparse penalty; by default those of ``Sparse().grid()``.
     eps_factors : array-like, optional
@@ -57,8 +59,8 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         Folds searched in parallel, through joblib.
     loss : {"square", "huber", "quantile", "epsilon_insensitive", "poisson"} or Loss, default="square"
         As in :class:`MultiTaskRegressor`, like all that follows.
-    kernel : str or callable, default="linear"
-        The kernel.
+    kernel : str, callable or list of them, default="linear"
+        The kernel, or kernels to choose from, each with inverse widths of its own.
     degree, coef0 : float
         Parameters of the kernel.
     kernel_params : mapping, optional
@@ -73,6 +75,12 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         Whether tasks are brought to unit variance for the fit.
     balance_tasks : bool, default=False
         Whether every task counts the same however many labels it has.
+    metric_rounds : int or list of int, default=0
+        How often features are scaled by how much the predictors change along them, see
+        :class:`MultiTaskRegressor`. Of a list the best number is chosen, on folds that learn the metric on their
+        training rows; at the inverse width that is best without a metric, and those next to it.
+    feature_groups : array-like of shape (n_features,), optional
+        Groups of features that are scaled together.
     solver : {"auto", "newton", "anderson", "alternating"}, default="auto"
         The outer loop.
     tol : float, default=1e-6
@@ -91,7 +99,7 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         Fitted to all rows with the chosen parameters.
     best_params_ : dict
         What was chosen, by the names that :class:`MultiTaskRegressor` has for it: ``penalty``, ``alpha``, ``eps``,
-        ``common``, ``kernel`` and ``gamma``.
+        ``common``, ``kernel`` and ``gamma``; and ``metric_rounds`` and ``metric_alpha`` where a metric is learned.
     alpha_, penalty_, common_, gamma_
         The same one by one.
     best_score_ : float
@@ -131,7 +139,7 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         self,
         penalty: Penalties = "sparse",
         *,
-        alphas: Grid = None,
+        alphas: Grid | str = None,
         mus: Grid = None,
         eps_factors: Grid = None,
         commons: Grid = None,
@@ -141,7 +149,7 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         rule: str = "best",
         n_jobs: int | None = None,
         loss: str | Loss = "square",
-        kernel: Kernel = "linear",
+        kernel: Kernel | Sequence[Kernel] = "linear",
         degree: float = 3,
         coef0: float = 1.0,
         kernel_params: Mapping[str, Any] | None = None,
@@ -150,6 +158,8 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         fit_intercept: bool = True,
         scale_targets: bool = True,
         balance_tasks: bool = False,
+        metric_rounds: int | Sequence[int] = 0,
+        feature_groups: ArrayLike | None = None,
         solver: str = "auto",
         tol: float = 1e-6,
         max_iter: int = 200,
@@ -176,6 +186,8 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         self.fit_intercept = fit_intercept
         self.scale_targets = scale_targets
         self.balance_tasks = balance_tasks
+        self.metric_rounds = metric_rounds
+        self.feature_groups = feature_groups
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -206,8 +218,8 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         Folds searched in parallel, through joblib.
     loss : {"square", "logistic", "softmax", "hinge", "squared_hinge"} or Loss, default="square"
         As in :class:`MultiTaskClassifier`, like all that follows.
-    kernel : str or callable, default="linear"
-        The kernel.
+    kernel : str, callable or list of them, default="linear"
+        The kernel, or kernels to choose from, each with inverse widths of its own.
     degree, coef0 : float
         Parameters of the kernel.
     kernel_params : mapping, optional
@@ -220,6 +232,12 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         Whether each task has a constant.
     balance_tasks : bool, default=False
         Whether every task counts the same however many labels it has.
+    metric_rounds : int or list of int, default=0
+        How often features are scaled by how much the predictors change along them, see
+        :class:`MultiTaskRegressor`. Of a list the best number is chosen, on folds that learn the metric on their
+        training rows; at the inverse width that is best without a metric, and those next to it.
+    feature_groups : array-like of shape (n_features,), optional
+        Groups of features that are scaled together.
     solver : {"auto", "newton", "anderson", "alternating"}, default="auto"
         The outer loop.
     tol : float, default=1e-6
@@ -259,7 +277,7 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         self,
         penalty: Penalties = "sparse",
         *,
-        alphas: Grid = None,
+        alphas: Grid | str = None,
         mus: Grid = None,
         eps_factors: Grid = None,
         commons: Grid = None,
@@ -269,7 +287,7 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         rule: str = "best",
         n_jobs: int | None = None,
         loss: str | Loss = "square",
-        kernel: Kernel = "linear",
+        kernel: Kernel | Sequence[Kernel] = "linear",
         degree: float = 3,
         coef0: float = 1.0,
         kernel_params: Mapping[str, Any] | None = None,
@@ -277,6 +295,8 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         landmarks: Landmarks = "uniform",
         fit_intercept: bool = True,
         balance_tasks: bool = False,
+        metric_rounds: int | Sequence[int] = 0,
+        feature_groups: ArrayLike | None = None,
         solver: str = "auto",
         tol: float = 1e-6,
         max_iter: int = 200,
@@ -302,6 +322,8 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         self.landmarks = landmarks
         self.fit_intercept = fit_intercept
         self.balance_tasks = balance_tasks
+        self.metric_rounds = metric_rounds
+        self.feature_groups = feature_groups
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter

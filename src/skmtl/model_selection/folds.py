@@ -2,20 +2,20 @@
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from skmtl._linalg import SMALL_DECOMPOSITION, Array, single_threaded
 from skmtl.estimators.base import make_map, train
 from skmtl.losses import Loss
 from skmtl.solvers.design import check_square_and_symmetric
+from skmtl.solvers.solve import Solution
 from skmtl.solvers.training import Training
 from skmtl.targets import Labels, TaskData
 
@@ -120,9 +120,23 @@ class Fold:
     train: Index
     test: Index
 
+    def predict(self, solutions: Sequence[Solution]) -> list[Array]:
+        """What solutions of the training rows predict at the test rows, laid out like their labels, in units of y."""
+        predictors = [self.training.predictor(solution) for solution in solutions]
+        labels, read = self.labels, self.training.loss.inverse_link
+        if labels.long:
+            Phi = labels.arrange(self.Phi)
+            return [read(labels.scores(Phi, coef) + labels.spread(constant)) for coef, constant in predictors]
+        # One large product is quicker than many narrow ones.
+        scores = self.Phi @ np.hstack([coef for coef, _ in predictors])
+        parts = np.split(scores, len(predictors), axis=1)
+        return [read(F + constant) for F, (_, constant) in zip(parts, predictors, strict=True)]
+
 
 class TrainingSource:
-    """Training sets cut out of one table at one gamma: the kernel matrix of all rows is computed once.
+    """Training sets cut out of one table with one kernel, whose matrix on all rows is computed once.
+
+    Where a metric is learned, every training set learns its own, and has a kernel of its own.
 
     Parameters
     ----------
@@ -130,16 +144,14 @@ class TrainingSource:
         Gives the kernel and all else that is not searched over.
     data : TaskData
     loss : Loss
-    gamma : float or None
-        The inverse width of the kernel.
     """
 
-    def __init__(self, model: Any, data: TaskData, loss: Loss, gamma: float | None) -> None:
-        self.model, self.data, self.loss, self.gamma = clone(model).set_params(gamma=gamma), data, loss, gamma
+    def __init__(self, model: Any, data: TaskData, loss: Loss) -> None:
+        self.model, self.data, self.loss = model, data, loss
         self._kernel: Array | None = None
         self._whole: Training | None = None
         feature_map = make_map(self.model)
-        if feature_map.on_rows:
+        if feature_map.on_rows and not model.metric_rounds:
             self._kernel = feature_map.fit(data.X).transform(data.X)
             if not feature_map.fresh:
                 check_square_and_symmetric(self._kernel)

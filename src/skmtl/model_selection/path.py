@@ -14,7 +14,7 @@ from skmtl.estimators.base import MultiTaskEstimator, make_effort, make_settings
 from skmtl.estimators.clean import clean
 from skmtl.losses.base import check_loss
 from skmtl.model_selection.base import MultiTaskSearch
-from skmtl.model_selection.candidates import Candidate, check_grid, standard_error
+from skmtl.model_selection.candidates import Candidate, Geometry, check_grid, standard_error
 from skmtl.model_selection.folds import Callback, Progress, TrainingSource, make_splits
 from skmtl.model_selection.search import is_loo, make_run
 
@@ -146,7 +146,7 @@ def structure_path(
     loss = check_loss(estimator.loss, purpose=estimator.purpose)
     data = clean(estimator, X, Y, sample_weight, tasks)
     candidates = along_path(estimator, sorted(check_grid("mus", mus, DEFAULT_MUS)), data.labels.n_tasks)
-    source = TrainingSource(estimator, data, loss, estimator.gamma)
+    source = TrainingSource(estimator, data, loss)
     solutions = source.whole().follow([one.settings for one in candidates], make_effort(estimator))
     scores = errors = np.full(len(candidates), np.nan)
     if cv is not None:
@@ -189,7 +189,8 @@ def along_path(estimator: Any, values: Iterable[float], n_tasks: int) -> list[Ca
     variants = [clone(settings.penalty).set_params(**{name: float(value)}) for value in values]
     for variant in variants:
         variant.check(n_tasks)
+    geometry = Geometry.from_estimator(estimator)
     return [
-        Candidate(replace(settings, penalty=variant), estimator.gamma, {name: variant.get_params()[name]})
+        Candidate(replace(settings, penalty=variant), geometry, {name: variant.get_params()[name]})
         for variant in variants
     ]

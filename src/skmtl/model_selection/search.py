@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import clone
 from sklearn.metrics import get_scorer
 
 from skmtl._linalg import SMALL_DECOMPOSITION, Array, has_threads, single_threaded
@@ -24,6 +25,9 @@ from skmtl.model_selection.candidates import (
     Answer,
     Candidate,
     CandidateScores,
+    Geometry,
+    Scored,
+    Variant,
     candidate_estimator,
     check_grid,
     check_rule,
@@ -36,6 +40,8 @@ from skmtl.model_selection.candidates import (
 )
 from skmtl.model_selection.folds import Fold, Progress, Split, TrainingSource, keep_finished, make_splits
 from skmtl.model_selection.loo import check_loo, search_loo
+from skmtl.model_selection.metric_choice import check_metric_rounds, is_scalable, score_rounds
+from skmtl.model_selection.own_strengths import score_own_strengths
 from skmtl.model_selection.scores import SCORES, own_score, score_name
 from skmtl.solvers.training import Effort, Training
 from skmtl.targets import Labels, TaskData
@@ -46,6 +52,7 @@ SEARCH_ACCURACY = 1e-3
 S = TypeVar("S")
 # The score of an answer that was learned on the training rows of a fold, and of its predictions at the test rows.
 Evaluate = Callable[[Fold, Answer, Array], float]
+NO_SCORES = CandidateScores(np.empty((0, 0)), np.empty((0, 0)), np.empty(0))
 # Scores candidates on the training sets of a source.
 Run = Callable[[TrainingSource, Sequence[Candidate]], CandidateScores]
 
@@ -69,66 +76,143 @@ def select(search: Any, model: Any, data: TaskData, loss: Loss) -> Selection:
     progress = Progress(search.callback)
     splits = None if is_loo(search.cv) else make_splits(search.cv, data)
     run = make_run(model, data, loss, splits, scoring=search.scoring, n_jobs=search.n_jobs, progress=progress)
-    open_source = partial(TrainingSource, model, data, loss)
-    n_parts = 1 if splits is None else len(splits)
-    candidates, outcome, source = _score_grid(search, data, open_source, run, progress, n_parts)
+    sources = _Sources(model, data, loss)
+    candidates, outcome = _score_grid(search, sources, run, progress, 1 if splits is None else len(splits))
     index = choose(outcome, rule)
     best = candidates[index]
-    source = source if best.gamma == source.gamma else open_source(best.gamma)
-    return Selection(candidates, outcome, index, _fit_best(source, best))
+    return Selection(candidates, outcome, index, _fit_best(sources.open(best.geometry), best))
 
 
-def _score_grid(
-    search: Any,
-    data: TaskData,
-    open_source: Callable[[float | None], TrainingSource],
-    run: Run,
-    progress: Progress,
-    n_parts: int,
-) -> tuple[list[Candidate], CandidateScores, TrainingSource]:
-    """The candidates, what became of them, and the source that was used last.
+class _Sources:
+    """Opens training sets; the last ones, and those that learn a metric, are kept, for they are asked for again."""
 
-    First the kernel's gamma is chosen, with independent tasks, then the rest.
+    def __init__(self, model: Any, data: TaskData, loss: Loss) -> None:
+        self.model, self.data, self.loss = model, data, loss
+        self._last: TrainingSource | None = None
+        self._kept: list[TrainingSource] = []
+
+    def keep(self, source: TrainingSource) -> None:
+        """Return this source when its geometry is asked for."""
+        self._kept.append(source)
+
+    def open(self, geometry: Geometry) -> TrainingSource:
+        """Training sets of one geometry."""
+        for source in (*self._kept, *([self._last] if self._last else [])):
+            if Geometry.from_estimator(source.model) == geometry:
+                return source
+        self._last = TrainingSource(clone(self.model).set_params(**geometry.params()), self.data, self.loss)
+        return self._last
+
+
+def _score_grid(search: Any, sources: _Sources, run: Run, progress: Progress, n_parts: int) -> Scored:
+    """The candidates, and what became of them.
+
+    First kernel and gamma are chosen, with independent tasks, then how often a metric is learned, then the rest.
     """
+    data = sources.data
     variants = make_penalties(search.penalty, search.mus, data.labels.n_tasks)
-    gammas = _gammas(search, data)
+    kernels = _kernels(search)
+    learns_metric = not np.isscalar(search.metric_rounds) or search.metric_rounds != 0
+    rounds = check_metric_rounds(search.metric_rounds, kernels) if learns_metric else [0]
+    gammas = _gammas(search, kernels, data)
     eps_factors = check_grid("eps_factors", search.eps_factors, EPS_FACTORS, zero=False)
     commons = check_grid("commons", search.commons, LONG_COMMONS if data.labels.long else COMMONS)
     commons = commons if data.labels.n_tasks > 1 else [0.0]
-    source = open_source(gammas[0])
-    alphas = check_grid("alphas", search.alphas, source.size() * ALPHAS, zero=False)
-    grid = partial(make_candidates, alphas=alphas, eps_factors=eps_factors, commons=commons)
-    if len(gammas) == 1:
+    alphas = {kernel: _alphas(search, sources, Geometry(kernel, gammas[kernel][0])) for kernel in kernels}
+
+    def score(source: TrainingSource, some: Sequence[Variant], parts: Sequence[float] = commons) -> Scored:
+        geometry = Geometry.from_estimator(source.model)
+        candidates = make_candidates(
+            some, alphas=alphas[geometry.kernel], eps_factors=eps_factors, commons=parts, geometry=geometry
+        )
+        if geometry.metric_rounds:
+            # The metric is learned with a common component, and is another one with another component.
+            candidates = [one for one in candidates if one.settings.common == source.model.common]
+        return candidates, run(source, candidates) if candidates else NO_SCORES
+
+    first = [Geometry(kernel, gamma) for kernel in kernels for gamma in gammas[kernel]]
+    own = _own_strengths(search)
+    if len(first) == 1 and rounds == [0] and not own:
         progress.total = n_parts
-        candidates = grid(variants, gamma=gammas[0])
-        return candidates, run(source, candidates), source
-    progress.total = n_parts * (len(gammas) + bool(variants[1:]))
-    tried: list[Candidate] = []
-    outcomes: list[CandidateScores] = []
-    for gamma in gammas:
-        candidates = grid(variants[:1], gamma=gamma)
-        source = source if gamma == source.gamma else open_source(gamma)
-        tried += candidates
-        outcomes.append(run(source, candidates))
-        if not outcomes[-1].finished:
+        return score(sources.open(first[0]), variants)
+    if rounds == [0] and not own:
+        # How many fits a metric takes depends on what is found on the way.
+        progress.total = n_parts * (len(first) + bool(variants[1:]))
+    scored: list[Scored] = []
+    for geometry in first:
+        scored.append(score(sources.open(geometry), variants[:1]))
+        if not scored[-1][1].finished:
             # Interrupted: what is there has to do.
-            return tried, CandidateScores.join(outcomes), source
-    gamma = tried[choose(CandidateScores.join(outcomes), "best")].gamma
-    source = source if gamma == source.gamma else open_source(gamma)
-    candidates = grid(variants[1:], gamma=gamma)
-    if candidates:
-        tried += candidates
-        outcomes.append(run(source, candidates))
-    return tried, CandidateScores.join(outcomes), source
+            return _join(scored)
+    if rounds != [0]:
+        scalable = [one for one in scored if is_scalable(one[0][0].geometry.kernel)]
+        best = _best(scalable)
+        tried = score_rounds(
+            sources.model,
+            data,
+            sources.loss,
+            best,
+            rounds=rounds,
+            gammas=gammas[best.geometry.kernel],
+            score=lambda source: score(source, variants[:1], [best.settings.common]),
+        )
+        scored = (scored if 0 in rounds else []) + [outcome for _, outcome in tried]
+        for source, _ in tried:
+            sources.keep(source)
+        if not all(outcome.finished for _, outcome in scored):
+            return _join(scored)
+    best = _best(scored)
+    if own:
+        chances = alphas[best.geometry.kernel]
+        effort, rest = search_effort(sources.model), {"cv": search.cv, "scoring": search.scoring}
+        scored.append(score_own_strengths(sources.open(best.geometry), best, chances, effort=effort, **rest))
+    parts = [best.settings.common] if best.geometry.metric_rounds else commons
+    scored.append(score(sources.open(best.geometry), variants[1:], parts))
+    return _join(scored)
 
 
-def _gammas(search: Any, data: TaskData) -> list[float | None]:
+def _join(scored: Sequence[Scored]) -> Scored:
+    """All candidates and their scores."""
+    made = [one for one in scored if one[0]]
+    return [one for candidates, _ in made for one in candidates], CandidateScores.join([part for _, part in made])
+
+
+def _best(scored: Sequence[Scored]) -> Candidate:
+    candidates, outcome = _join(scored)
+    return candidates[choose(outcome, "best")]
+
+
+def _kernels(search: Any) -> list[Any]:
+    """The kernels to choose from."""
+    kernels = list(search.kernel) if isinstance(search.kernel, list | tuple) else [search.kernel]
+    if not kernels:
+        raise ValueError("kernel is an empty list; name at least one kernel.")
+    if len(kernels) > 1 and "precomputed" in kernels:
+        raise ValueError('kernel="precomputed" has rows that no other kernel can read; it must be the only one.')
+    return list(dict.fromkeys(kernels))
+
+
+def _alphas(search: Any, sources: _Sources, geometry: Geometry) -> list[float]:
+    if search.alphas is not None and not _own_strengths(search):
+        return check_grid("alphas", search.alphas, zero=False)
+    return check_grid("alphas", None, sources.open(geometry).size() * ALPHAS)
+
+
+def _own_strengths(search: Any) -> bool:
+    """Whether independent tasks are tried with a strength for each of them too."""
+    return isinstance(search.alphas, str) and search.alphas == "own"
+
+
+def _gammas(search: Any, kernels: Sequence[Any], data: TaskData) -> dict[Any, list[float | None]]:
+    """Inverse widths to try with each kernel."""
     if search.gammas is None:
-        return default_gammas(search.kernel, data.X)
-    if "gamma" not in check_kernel(search.kernel).parameters:
+        return {kernel: default_gammas(kernel, data.X) for kernel in kernels}
+    having = [kernel for kernel in kernels if "gamma" in check_kernel(kernel).parameters]
+    if not having:
         known = ", ".join(name for name, facts in KERNELS.items() if "gamma" in facts.parameters)
         raise ValueError(f"gammas was given, but kernel={search.kernel!r} has no gamma; kernels that do are {known}.")
-    return list(check_grid("gammas", search.gammas, zero=False))
+    given: list[float | None] = [*check_grid("gammas", search.gammas, zero=False)]
+    return {kernel: given if kernel in having else [None] for kernel in kernels}
 
 
 def _fit_best(source: TrainingSource, best: Candidate) -> Any:
@@ -232,6 +316,8 @@ def _leave_one_out(
     candidates: Sequence[Candidate],
 ) -> CandidateScores:
     """Score every candidate on rows left out in turn, with the structure learned on all rows."""
+    if source.model.metric_rounds:
+        raise ValueError("metric_rounds needs folds: a metric that has seen a row cannot be judged by it. Use cv=5.")
     with single_threaded(source.data.labels.n_rows, SMALL_DECOMPOSITION):
         training = source.whole()
         outcome = search_loo(training, _by_alpha(training, candidates, search_effort(source.model)), score)
@@ -252,23 +338,10 @@ def _score_fold(
     scores, edges = [], []
     with single_threaded(len(fold.train), SMALL_DECOMPOSITION):
         for _, answers in _by_alpha(fold.training, candidates, effort):
-            for answer, F in zip(answers, _predict(fold, answers), strict=True):
+            for answer, F in zip(answers, fold.predict([one for _, one in answers]), strict=True):
                 scores.append(evaluate(fold, answer, F))
                 edges.append(float(count_edges(answer[1].structure)))
     return scores, edges
-
-
-def _predict(fold: Fold, answers: Sequence[Answer]) -> list[Array]:
-    """Predictions of several candidates at the test rows, laid out like their labels, in the units of y."""
-    predictors = [fold.training.predictor(solution) for _, solution in answers]
-    labels, read = fold.labels, fold.training.loss.inverse_link
-    if labels.long:
-        Phi = labels.arrange(fold.Phi)
-        return [read(labels.scores(Phi, coef) + labels.spread(constant)) for coef, constant in predictors]
-    # One large product is quicker than many narrow ones.
-    scores = fold.Phi @ np.hstack([coef for coef, _ in predictors])
-    parts = np.split(scores, len(predictors), axis=1)
-    return [read(F + constant) for F, (_, constant) in zip(parts, predictors, strict=True)]
 
 
 def _open_and_score(open_fold: Callable[..., Any], score: Callable[..., Any], split: Split) -> Any:

@@ -109,7 +109,7 @@ def edge_stability(
     if max_false is not None:
         path = [one.settings for one in along_path(estimator, MUS, n_tasks)]
         check_positive("max_false", max_false)
-    source = TrainingSource(estimator, data, loss, estimator.gamma)
+    source = TrainingSource(estimator, data, loss)
     halves = _halves(data.labels, total, np.random.default_rng(random_state))
     # All others start from what the first one found.
     first = _learn_half(source, path, next(halves))

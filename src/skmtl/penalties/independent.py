@@ -1,6 +1,7 @@
 """Structures that are known beforehand; the simplest keeps the tasks apart."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skmtl._linalg import Array
 from skmtl.penalties.base import StructurePenalty, StructureStep
@@ -32,7 +33,13 @@ class Independent(KnownStructure):
 
     .. math:: R(A) = 0 \text{ if } A = I, \quad \infty \text{ otherwise}
 
-    The limit that every search has among its candidates: where it wins, sharing does not help.
+    The limit that every search has among its candidates: where it wins, sharing does not help. With strengths s of the
+    tasks' own, :math:`A = \operatorname{diag}(1/s)`, and task t has the strength alpha times :math:`s_t`.
+
+    Parameters
+    ----------
+    strengths : array-like of shape (n_tasks,), optional
+        Strengths of the regularization of each task, as multiples of ``alpha``; all > 0. None: one for all.
 
     See Also
     --------
@@ -54,5 +61,15 @@ class Independent(KnownStructure):
     tex = r"A = I"
     reference = "single-task learning"
 
+    def __init__(self, strengths: ArrayLike | None = None) -> None:
+        self.strengths = strengths
+
+    def check(self, n_tasks: int) -> None:
+        if self.strengths is None:
+            return
+        given = np.asarray(self.strengths, dtype=float)
+        if given.shape != (n_tasks,) or not np.all(np.isfinite(given) & (given > 0.0)):
+            raise ValueError(f"strengths={self.strengths!r:.50} must be a number > 0 for each of {n_tasks} tasks.")
+
     def structure(self, n_tasks: int) -> Array:
-        return np.eye(n_tasks)
+        return np.eye(n_tasks) if self.strengths is None else np.diag(1.0 / np.asarray(self.strengths, dtype=float))

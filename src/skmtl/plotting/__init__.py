@@ -3,7 +3,16 @@
 from skmtl.plotting.arrangement import Arrangement, arrange
 from skmtl.plotting.comparison import ComparisonDisplay
 from skmtl.plotting.graph import GraphDisplay
+from skmtl.plotting.importance import ImportanceDisplay
 from skmtl.plotting.matrix import MatrixDisplay
 from skmtl.plotting.path import PathDisplay
 
-__all__ = ["Arrangement", "ComparisonDisplay", "GraphDisplay", "MatrixDisplay", "PathDisplay", "arrange"]
+__all__ = [
+    "Arrangement",
+    "ComparisonDisplay",
+    "GraphDisplay",
+    "ImportanceDisplay",
+    "MatrixDisplay",
+    "PathDisplay",
+    "arrange",
+]

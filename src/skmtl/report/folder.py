@@ -14,7 +14,7 @@ from skmtl.model_selection import StructurePath
 from skmtl.persistence import save_model
 from skmtl.report.page import render
 from skmtl.report.summary import summarize
-from skmtl.tables import write_table
+from skmtl.tables import prepared_names, write_table
 
 MODEL, SCORES, RELATIONS = "model.skops", "scores.csv", "relations.csv"
 SUMMARY, REPORT = "summary.json", "report.html"
@@ -73,7 +73,14 @@ def save_results(
     """
     folder, estimator = Path(folder), last_step(model)
     folder.mkdir(parents=True, exist_ok=True)
-    summary = summarize(estimator, comparison=comparison, stability=stability, path=path, about=about)
+    summary = summarize(
+        estimator,
+        comparison=comparison,
+        stability=stability,
+        path=path,
+        about=about,
+        feature_names=prepared_names(model),
+    )
     page = render(summary)
     save_model(model, folder / MODEL)
     write_table(comparison, folder / SCORES)

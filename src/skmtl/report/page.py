@@ -12,7 +12,7 @@ from skmtl.report.numbers import FILTERS
 # The parts of the script, in this order, make one function.
 SCRIPT = ("base", "graph", "matrix", "charts", "start")
 DIGITS = 5
-MOST_ROWS, WIDEST_TABLE = 300, 30
+MOST_ROWS, WIDEST_TABLE, MOST_FEATURES = 300, 30, 30
 # What ends a script element, starts a comment in it, or ends a line of JavaScript.
 ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
@@ -55,6 +55,7 @@ def render(summary: dict[str, Any]) -> str:
         frequencies={(row["a"], row["b"]): row["frequency"] for row in summary["stability"] or []},
         alone=[i for i in summary["order"] if summary["tasks"][i]["group"] < 0],
         most_rows=MOST_ROWS,
+        most_features=MOST_FEATURES,
         widest_table=WIDEST_TABLE,
         forests=[_forest(method) for method in (summary["comparison"] or {"methods": []})["methods"]],
         script=markup(script),

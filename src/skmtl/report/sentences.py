@@ -18,11 +18,14 @@ MEANINGS = {
     "kernel": "how alike two rows are, and so which functions can be learned",
     "gamma": "inverse width of the kernel: the larger, the more local the predictors",
     "degree": "degree of the kernel's polynomials",
+    "metric_rounds": "how often features were scaled by how much the predictors change along them; 0 is never",
     "fit_intercept": "whether each task has a constant of its own, never penalized",
     "scale_targets": "whether tasks are brought to unit variance for the fit",
     "balance_tasks": "whether every task counts the same however many labels it has",
     "tol": "relative gap to the global optimum at which the solver stops",
 }
+# The share of all slopes that the features that matter make up.
+MOST_OF_IT = 0.9
 # Parameters that only some kernels have.
 OF_KERNELS = ("gamma", "degree")
 
@@ -60,6 +63,18 @@ def _groups(summary: dict[str, Any]) -> str:
     alone = sum(task["group"] < 0 for task in summary["tasks"])
     text = f", in {_count(summary['n_groups'], 'group')}" if summary["n_groups"] > 1 else ""
     return text + (f", and {_count(alone, 'task')} {'stand' if alone > 1 else 'stands'} alone" if alone else "")
+
+
+def describe_features(importances: list[dict[str, Any]]) -> str:
+    """Which features matter, of rows with ``name`` and ``share``, the largest first."""
+    total, needed = 0.0, 0
+    while total < MOST_OF_IT and needed < len(importances):
+        total, needed = total + importances[needed]["share"], needed + 1
+    first = importances[0]
+    return (
+        f"Of {_count(len(importances), 'feature')} {first['name']} matters most, with {first['share']:.0%} of how much "
+        f"the predictors change; {needed} of them {'make' if needed > 1 else 'makes'} up {MOST_OF_IT:.0%} or more."
+    )
 
 
 def describe_sharing(summary: dict[str, Any]) -> Sentence:
@@ -119,7 +134,7 @@ def _own_meaning(penalty: StructurePenalty, name: str) -> str:
             f"{threshold(penalty.get_params()[name])} in size; a pair that is explained by the tasks between them can "
             "stay apart"
         )
-    return "" if name in ("solver", "max_iter", "matrix") else "a parameter of the penalty"
+    return "" if name in ("solver", "max_iter", "matrix", "strengths") else "a parameter of the penalty"
 
 
 def threshold(mu: float) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,7 +15,13 @@ from skmtl.model_selection.base import MultiTaskSearch
 from skmtl.plotting.arrangement import arrange
 from skmtl.report.json_values import to_json, to_text
 from skmtl.report.results import TaskIndex, summarize_comparison, summarize_path, summarize_stability
-from skmtl.report.sentences import describe_parameters, describe_proof, describe_relations, describe_sharing
+from skmtl.report.sentences import (
+    describe_features,
+    describe_parameters,
+    describe_proof,
+    describe_relations,
+    describe_sharing,
+)
 
 
 def summarize(
@@ -24,6 +31,7 @@ def summarize(
     stability: pd.DataFrame | None = None,
     path: StructurePath | None = None,
     about: Mapping[str, Any] | None = None,
+    feature_names: ArrayLike | None = None,
 ) -> dict[str, Any]:
     """What a fitted estimator has learned, as a dictionary of plain types that :func:`render` turns into a page.
 
@@ -40,6 +48,8 @@ def summarize(
     about : dict, optional
         Facts for the head of the page, all optional: ``title``, ``rows``, ``features``, ``tasks``,
         ``labels observed``, ``preprocessing``, ``command``.
+    feature_names : array-like of shape (n_features,), optional
+        Names of the features, where the estimator has seen none.
 
     Returns
     -------
@@ -75,6 +85,7 @@ def summarize(
         "structure": to_json(estimator.structure_),
         "correlation": to_json(estimator.correlation_),
         "relations": _relations(estimator),
+        "importances": _importances(estimator, feature_names),
         "penalty": to_text(penalty.name),
         "mu": None if penalty.path_parameter is None else to_json(penalty.get_params()[penalty.path_parameter]),
         "parameters": describe_parameters(_parameters_of(estimator), penalty, estimator.eps_),
@@ -86,6 +97,8 @@ def summarize(
         "stability_mu": None if stability is None else stability.attrs.get("mu"),
         "path": None if path is None else summarize_path(path, index),
     }
+    if summary["importances"]:
+        summary["what_matters"] = describe_features(summary["importances"])
     summary["findings"] = [describe_relations(summary), describe_sharing(summary), describe_proof(summary)]
     return summary
 
@@ -114,6 +127,18 @@ def _relations(estimator: Any) -> list[dict[str, Any]]:
         {"a": int(i), "b": int(j), "weight": float(A[i, j]), "correlation": float(correlation[i, j])}
         for i, j in zip(a[order], b[order], strict=True)
     ]
+
+
+def _importances(estimator: Any, feature_names: ArrayLike | None) -> list[dict[str, Any]] | None:
+    """The features by name with their shares, the largest first; None where slopes are not known."""
+    try:
+        shares = estimator.feature_importances_
+    except AttributeError:
+        # The slopes of some kernels are not known, and models saved by older versions lack what is needed for them.
+        return None
+    seen = getattr(estimator, "feature_names_in_", None) if feature_names is None else feature_names
+    names = [f"x{k}" for k in range(len(shares))] if seen is None else [to_text(name) for name in np.asarray(seen)]
+    return [{"name": names[k], "share": float(shares[k])} for k in np.argsort(-shares, kind="stable")]
 
 
 def _selection(estimator: Any) -> dict[str, Any] | None:

@@ -7,7 +7,14 @@ from skmtl.tables.blocks import SampledTable, predict_blocks, read_blocks, refit
 from skmtl.tables.columns import FeatureColumns, sort_columns
 from skmtl.tables.files import read_table, write_table
 from skmtl.tables.fitting import TableFit, compare_table, fit_table
-from skmtl.tables.pipeline import feature_columns, make_model, make_preparation, predict_frame, predict_table
+from skmtl.tables.pipeline import (
+    feature_columns,
+    make_model,
+    make_preparation,
+    predict_frame,
+    predict_table,
+    prepared_names,
+)
 from skmtl.tables.problem import ColumnRoles, TableProblem, make_problem, read_problem
 
 __all__ = [
@@ -25,6 +32,7 @@ __all__ = [
     "predict_blocks",
     "predict_frame",
     "predict_table",
+    "prepared_names",
     "read_blocks",
     "read_problem",
     "read_table",

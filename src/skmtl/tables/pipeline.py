@@ -123,6 +123,40 @@ def feature_columns(model: Any) -> FeatureColumns | None:
     return None if names is None else FeatureColumns(list(names), [])
 
 
+def prepared_names(model: Any) -> list[str] | None:
+    """The names of the features that the estimator of a fitted model sees: columns, and values of categories.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        Fitted.
+
+    Returns
+    -------
+    list of str or None
+        None where nothing is prepared.
+
+    See Also
+    --------
+    make_preparation : Prepares them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skmtl import MultiTaskRegressor
+    >>> from skmtl.tables import make_model, prepared_names, sort_columns
+    >>> frame = pd.DataFrame({"age": [30.0, 40.0, 50.0], "colour": ["red", "blue", "red"]})
+    >>> columns = sort_columns(frame, frame.columns)
+    >>> prepared_names(make_model(columns, MultiTaskRegressor()).fit(frame, [1.0, 2.0, 4.0]))
+    ['age', 'colour_blue', 'colour_red']
+    """
+    prepare = dict(model.steps).get(PREPARE) if isinstance(model, Pipeline) else None
+    if not isinstance(prepare, ColumnTransformer):
+        return None
+    # Scikit-learn puts the name of the transformer before that of the column.
+    return [str(name).split("__", 1)[1] for name in prepare.get_feature_names_out()]
+
+
 def predict_frame(model: Any, frame: pd.DataFrame) -> pd.DataFrame:
     """Predictions for the rows of a table, a column per task.
 

@@ -1,0 +1,105 @@
+"""A scale of the features learned by all tasks, and how much each feature matters.
+
+A fit of independent tasks says how much predictors change along each feature; the kernel of the next fit is taken on
+features scaled by it. Every fit is convex; the last one learns the structure of the tasks too, and is certified.
+"""
+
+import warnings
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from skmtl._linalg import Array
+from skmtl._validation import check_positive
+from skmtl.features.metric import DIFFERENTIABLE, SCALABLE, mean_squared_slopes, scale_from_slopes
+from skmtl.penalties import Independent
+from skmtl.solvers.training import Effort, Settings, Training
+
+# Slopes are averaged over 1/T of the rows, evenly spaced, so that a round costs n^2 d beside its fit; but over so many
+# at least, which know the mean of a square to a tenth or so.
+LEAST_ROWS = 100
+# Relative gap that is small enough for the predictors whose slopes are taken.
+ACCURACY = 1e-4
+
+
+def check_rounds(rounds: Any, kernel: Any) -> int:
+    """The number of times that a metric is learned, for a kernel that can be taken on scaled features."""
+    if not isinstance(rounds, Integral) or isinstance(rounds, bool) or rounds < 0:
+        raise ValueError(f"metric_rounds={rounds!r} must be a whole number of at least 0.")
+    if rounds and kernel not in tuple(SCALABLE):
+        raise ValueError(
+            f"metric_rounds={rounds} needs a kernel on scaled features, one of {', '.join(SCALABLE)}; "
+            f"kernel={kernel!r} is none."
+        )
+    return int(rounds)
+
+
+def next_scale(estimator: Any, training: Training) -> Array:
+    """The scale of the features, of shape (d,), that independent tasks on a training set ask for.
+
+    ``estimator`` gives ``metric_alpha``, or else ``alpha``, the weight of a common component, and groups of features.
+    """
+    alpha = estimator.alpha if estimator.metric_alpha is None else estimator.metric_alpha
+    settings = Settings(
+        Independent(), check_positive("metric_alpha", alpha), check_positive("common", estimator.common, zero=True)
+    )
+    effort = Effort(tol=max(estimator.tol, ACCURACY), max_iter=estimator.max_iter)
+    solution = training.solve(settings, effort)
+    if not solution.converged:
+        warnings.warn(f"A round of metric_rounds: {solution.status}", ConvergenceWarning, stacklevel=4)
+    coef, _ = training.model(solution)
+    X, weight = _rows_of(training)
+    squares = mean_squared_slopes(training.feature_map, coef / training.scaling.scale, X, weight)
+    squares = share_in_groups(squares, estimator.feature_groups)
+    return scale_from_slopes(squares, X, weight, estimator.kernel)
+
+
+def _rows_of(training: Training) -> tuple[Any, Array]:
+    """Rows to average over, and their weights: some of the training rows, or landmarks where those are in blocks."""
+    if training.labels.in_blocks:
+        points: Any = training.feature_map
+        return points.X_fit_, np.ones(points.X_fit_.shape[0])
+    weight = training.labels.row_weight()
+    rows = some_rows(np.flatnonzero(weight > 0.0), training.labels.n_tasks)
+    return training.data.X[rows], weight[rows]
+
+
+def some_rows(rows: Any, n_tasks: int) -> Any:
+    """As many of the rows as slopes are averaged over, for so many tasks."""
+    n_rows = rows.shape[0]
+    return rows[:: -(-n_rows // max(LEAST_ROWS, n_rows // n_tasks))]
+
+
+def importances(estimator: Any, coef: Array) -> Array:
+    """The share of each feature in the mean squared slopes of a fitted estimator's predictors, of shape (d,).
+
+    ``coef`` are its coefficients on its feature map, of shape (D, n_tasks).
+    """
+    kernel, feature_map = estimator.kernel, estimator.feature_map_
+    if kernel not in DIFFERENTIABLE:
+        known = ", ".join(DIFFERENTIABLE)
+        raise AttributeError(
+            f"the slopes of kernel={kernel!r} are not known; feature_importances_ needs one of {known}."
+        )
+    X = some_rows(feature_map.X_fit_, coef.shape[1]) if feature_map.dual else None
+    weight = np.ones(1 if X is None else X.shape[0])
+    squares = mean_squared_slopes(feature_map, coef / estimator.target_scale_, X, weight)
+    squares = share_in_groups(squares, estimator.feature_groups)
+    total = squares.sum()
+    return squares / total if total > 0.0 else np.full(len(squares), 1.0 / len(squares))
+
+
+def share_in_groups(squares: Array, groups: Any) -> Array:
+    """The mean of each group of features at all its members; ``groups`` is a name or number per feature, or None."""
+    if groups is None:
+        return squares
+    given: NDArray[Any] = np.asarray(groups)
+    if given.shape != squares.shape:
+        raise ValueError(
+            f"feature_groups has shape {given.shape}; it must name a group for each of {len(squares)} features."
+        )
+    _, codes = np.unique(given, return_inverse=True)
+    return np.asarray((np.bincount(codes, squares) / np.bincount(codes))[codes])

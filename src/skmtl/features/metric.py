@@ -1,0 +1,159 @@
+r"""How much predictors change along each feature, and the scale of the features that follows from it.
+
+For a predictor :math:`f_t(x) = \sum_j C_{jt} k(z, z_j)` on scaled features :math:`z = r \circ x`,
+
+.. math:: \frac{\partial f_t}{\partial x_k}(x) = r_k \sum_j C_{jt} \frac{\partial k(z, z_j)}{\partial z_k}, \qquad
+    m_k = \operatorname{mean}_{i,t} \Bigl( \frac{\partial f_t}{\partial x_k}(x_i) \Bigr)^2,
+
+m is the diagonal of the average outer product of gradients, and the next scale is proportional to its square root
+(Radhakrishnan, Beaglehole, Pandit, Belkin. Mechanism for feature learning in neural networks and backpropagation-free
+machine learning models. Science 2024).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics.pairwise import pairwise_kernels
+
+from skmtl._linalg import TINY, Array
+from skmtl.features.maps import FeatureMap
+
+# Numbers of the features of basis functions that are dense at once.
+BLOCK_ENTRIES = 2**22
+
+Params = Mapping[str, Any]
+# P and Q, of shape (n, m), such that dk(x, y)/dx_k = P y_k - Q x_k; a Q of None is zero.
+Products = Callable[[Any, Any, Array, Params], tuple[Array, Array | None]]
+# dlog k(x, y)/dx_k of a column of x, (n, 1), and a row of y, (1, m), of one feature.
+LogSlope = Callable[[Array, Array, Params], Array]
+
+
+def _rbf(X: Any, Y: Any, K: Array, params: Params) -> tuple[Array, Array | None]:
+    P = 2.0 * params["gamma"] * K
+    return P, P
+
+
+def _linear(X: Any, Y: Any, K: Array, params: Params) -> tuple[Array, Array | None]:
+    return np.ones_like(K), None
+
+
+def _polynomial(X: Any, Y: Any, K: Array, params: Params) -> tuple[Array, Array | None]:
+    gamma, degree = params["gamma"], params["degree"]
+    inner = gamma * pairwise_kernels(X, Y, metric="linear") + params["coef0"]
+    return gamma * degree * inner ** (degree - 1.0), None
+
+
+def _sigmoid(X: Any, Y: Any, K: Array, params: Params) -> tuple[Array, Array | None]:
+    return params["gamma"] * (1.0 - K**2), None
+
+
+def _cosine(X: Any, Y: Any, K: Array, params: Params) -> tuple[Array, Array | None]:
+    one, other = _norms(X), _norms(Y)
+    return 1.0 / np.outer(one, other), K / one[:, None] ** 2
+
+
+def _norms(X: Any) -> Array:
+    squares = X.multiply(X) if sparse.issparse(X) else X**2
+    # A row of zeros has no direction, and scikit-learn gives it a kernel of zero.
+    norms = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+    return np.where(norms > 0.0, norms, np.inf)
+
+
+def _laplacian(x: Array, y: Array, params: Params) -> Array:
+    # At the corner the mean of the slopes on both sides.
+    return -params["gamma"] * np.sign(x - y)
+
+
+def _chi2(x: Array, y: Array, params: Params) -> Array:
+    total = x + y
+    slope = (x - y) * (x + 3.0 * y)
+    return -params["gamma"] * np.divide(slope, total**2, out=np.zeros_like(slope), where=total > 0.0)
+
+
+PRODUCTS: dict[str, Products] = {
+    "cosine": _cosine,
+    "linear": _linear,
+    "poly": _polynomial,
+    "polynomial": _polynomial,
+    "rbf": _rbf,
+    "sigmoid": _sigmoid,
+}
+LOG_SLOPES: dict[str, LogSlope] = {"chi2": _chi2, "laplacian": _laplacian}
+# Kernels whose derivative along a feature is known.
+DIFFERENTIABLE = (*PRODUCTS, *LOG_SLOPES)
+# Kernels that can be taken on scaled features, and the power of the scale that their typical distance grows with. The
+# linear kernel has none but the features themselves.
+SCALABLE = {"laplacian": 1, "poly": 2, "polynomial": 2, "rbf": 2}
+
+
+def mean_squared_slopes(feature_map: FeatureMap, coef: Array, X: Any, weight: Array) -> Array:
+    """The weighted mean over rows, and over tasks, of the squared derivative along each feature, of shape (d,).
+
+    ``feature_map`` is fitted and its kernel one of ``DIFFERENTIABLE``; ``coef``, of shape (D, T), are coefficients on
+    its basis functions, X has shape (n, d) and ``weight`` (n,).
+    """
+    if not feature_map.dual:
+        # Features themselves: the slope is the same everywhere.
+        return np.asarray(np.mean(coef**2, axis=1))
+    share = weight / weight.sum()
+    slopes = [share @ np.mean(block**2, axis=1) for block in slope_blocks(feature_map, coef, X)]
+    return np.concatenate(slopes)
+
+
+def slope_blocks(feature_map: Any, coef: Array, X: Any) -> Iterator[Array]:
+    """Derivatives of the tasks' predictors at the rows of X, of shape (n, T, block), for blocks of features."""
+    name, scale = feature_map.kernel, feature_map.feature_scale
+    points = feature_map.X_fit_
+    n_features = X.shape[1]
+    params = {"gamma": 1.0 / n_features, "degree": 3, "coef0": 1.0, **(feature_map.params or {})}
+    scale = np.ones(n_features) if scale is None else scale
+    K = feature_map.transform(X)
+    step = max(BLOCK_ENTRIES // (max(points.shape[0], X.shape[0]) * coef.shape[1]), 1)
+    blocks = [slice(start, start + step) for start in range(0, n_features, step)]
+    if name in LOG_SLOPES:
+        for block in blocks:
+            x, y = _dense(X, block, scale), _dense(points, block, scale)
+            parts = [(K * LOG_SLOPES[name](x[:, [k]], y[:, k], params)) @ coef for k in range(x.shape[1])]
+            yield np.stack(parts, axis=2) * scale[block]
+        return
+    P, Q = PRODUCTS[name](feature_map.scaled(X), feature_map.scaled(points), K, params)
+    inner = None if Q is None else Q @ coef
+    for block in blocks:
+        y = _dense(points, block, scale)
+        # About their mean differences of features lose no digits.
+        middle = y.mean(axis=0) if P is Q else 0.0
+        weighted = coef[:, :, None] * (y - middle)[:, None, :]
+        slopes = (P @ weighted.reshape(len(y), -1)).reshape(X.shape[0], coef.shape[1], -1)
+        if inner is not None:
+            slopes -= inner[:, :, None] * (_dense(X, block, scale) - middle)[:, None, :]
+        yield slopes * scale[block]
+
+
+def scale_from_slopes(squares: Array, X: Any, weight: Array, kernel: str) -> Array:
+    """The scale of the features for mean squared slopes, of shape (d,); ones where nothing changes along any.
+
+    Typical distances between rows stay what they are without a scale, and so does what an inverse width means.
+    """
+    if not squares.max() > 0.0:
+        return np.ones_like(squares)
+    scale = np.sqrt(squares / squares.max())
+    power = SCALABLE[kernel]
+    spread = _spread(X, weight) ** power
+    before, after = spread.sum(), (scale**power * spread).sum()
+    return np.asarray(scale * (before / max(after, TINY)) ** (1.0 / power) if after > 0.0 else scale)
+
+
+def _spread(X: Any, weight: Array) -> Array:
+    """The weighted standard deviation of each feature, of shape (d,)."""
+    share = weight / weight.sum()
+    if sparse.issparse(X):
+        mean = share @ X
+        return np.sqrt(np.maximum(share @ X.multiply(X) - mean**2, 0.0))
+    return np.asarray(np.sqrt(share @ (X - share @ X) ** 2))
+
+
+def _dense(X: Any, block: slice, scale: Array) -> Array:
+    columns = X[:, block]
+    return np.asarray(columns.toarray() if sparse.issparse(columns) else columns) * scale[block]

@@ -1,0 +1,112 @@
+"""How often a search learns a metric: every fold learns it again, on its own training rows."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Optional
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from skmtl._linalg import Array
+from skmtl.estimators.base import train
+from skmtl.estimators.metric import check_rounds, next_scale
+from skmtl.features.metric import SCALABLE
+from skmtl.losses import Loss
+from skmtl.model_selection.candidates import Candidate, Scored
+from skmtl.model_selection.folds import TrainingSource
+from skmtl.solvers.training import Training
+from skmtl.targets import TaskData
+
+Index = NDArray[np.intp]
+
+
+def check_metric_rounds(rounds: Any, kernels: Sequence[Any]) -> list[int]:
+    """Numbers of rounds to try, in order, with kernels that can be scaled; with 0 among them one such is enough."""
+    listed = list(rounds) if isinstance(rounds, list | tuple | range | np.ndarray) else [rounds]
+    if not listed:
+        raise ValueError("metric_rounds is an empty list; name at least one number, such as 0.")
+    scalable = [is_scalable(kernel) for kernel in kernels]
+    enough = any(scalable) if 0 in listed else all(scalable)
+    asked = kernels[scalable.index(enough)]
+    return sorted({check_rounds(one, asked) for one in listed})
+
+
+def is_scalable(kernel: Any) -> bool:
+    """Whether a kernel can be taken on scaled features."""
+    return kernel in tuple(SCALABLE)
+
+
+class MetricSource(TrainingSource):
+    """Training sets that learn a metric on their own rows, and keep what it says for the next round.
+
+    Parameters
+    ----------
+    model, data, loss
+        As for :class:`TrainingSource`.
+    before : MetricSource, optional
+        That of one round less; None where the model has no round.
+    last : bool
+        Whether there is no further round.
+    """
+
+    def __init__(
+        self, model: Any, data: TaskData, loss: Loss, before: Optional["MetricSource"] = None, *, last: bool = False
+    ) -> None:
+        super().__init__(model, data, loss)
+        self._before, self._last, self._next = before, last, dict[bytes, Array]()
+
+    def training(self, rows: Index) -> Training:
+        if self._before is None:
+            training = super().training(rows)
+        else:
+            scale = self._before.scale_after(rows)
+            training = train(self.model, self.data.take(rows), self.loss, feature_scale=scale)
+        if not self._last:
+            self._next[rows.tobytes()] = next_scale(self.model, training)
+        return training
+
+    def scale_after(self, rows: Index) -> Array:
+        """The scale of the features, of shape (d,), that the predictors of some rows ask for."""
+        key = rows.tobytes()
+        if key not in self._next:
+            self.training(rows)
+        return self._next[key]
+
+
+def score_rounds(
+    model: Any,
+    data: TaskData,
+    loss: Loss,
+    best: Candidate,
+    *,
+    rounds: Sequence[int],
+    gammas: Sequence[float | None],
+    score: Callable[[TrainingSource], Scored],
+) -> list[tuple[MetricSource, Scored]]:
+    """Sources with a metric, their candidates, and what became of them.
+
+    The fewest rounds are tried at the inverse width of ``best`` and those next to it, more rounds at the one that did
+    best. The strength at which slopes are taken, and the weight of a common component, are those of ``best``, which has
+    independent tasks and no metric. ``score`` scores the candidates of a source.
+    """
+    place = list(gammas).index(best.geometry.gamma)
+    wanted = [k for k in rounds if k > 0]
+
+    def open_source(gamma: float | None, k: int, before: MetricSource | None) -> MetricSource:
+        geometry = replace(best.geometry, gamma=gamma, metric_rounds=k, metric_alpha=best.settings.alpha)
+        chosen = clone(model).set_params(common=best.settings.common, **geometry.params())
+        return MetricSource(chosen, data, loss, before, last=k == wanted[-1])
+
+    tried: list[tuple[MetricSource, Scored]] = []
+    for gamma in gammas[max(place - 1, 0) : place + 2]:
+        source = open_source(gamma, 0, None)
+        for k in range(1, wanted[0] + 1):
+            source = open_source(gamma, k, source)
+        tried.append((source, score(source)))
+    source = max(tried, key=lambda one: float(np.nanmax(one[1][1].means, initial=-np.inf)))[0]
+    for k in range(wanted[0] + 1, wanted[-1] + 1):
+        source = open_source(source.model.gamma, k, source)
+        if k in wanted:
+            tried.append((source, score(source)))
+    return tried

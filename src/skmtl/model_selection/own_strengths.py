@@ -1,0 +1,60 @@
+"""Independent tasks with a strength of the regularization for each of them, as folds find it best."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from skmtl._linalg import Array
+from skmtl.model_selection.candidates import Candidate, CandidateScores, Scored
+from skmtl.model_selection.folds import Fold, TrainingSource, make_splits
+from skmtl.model_selection.scores import SCORES, own_score, score_name
+from skmtl.penalties import Independent
+from skmtl.solvers.training import Effort, Settings
+
+
+def score_own_strengths(
+    source: TrainingSource, best: Candidate, alphas: Sequence[float], *, cv: Any, scoring: Any, effort: Effort
+) -> Scored:
+    """A candidate whose independent tasks have strengths of their own, and its score.
+
+    Every task takes the alpha with the smallest squared errors over all folds. On each fold the candidate is scored
+    with the alphas that are best on the other folds, for else it would be flattered by choosing among so many.
+    """
+    name = score_name(scoring, source.data)
+    if name not in SCORES or (isinstance(cv, str) and cv == "loo"):
+        raise ValueError(f'alphas="own" needs folds, and for scoring one of {", ".join(SCORES)}.')
+    score = own_score(SCORES[name], source.data)
+    alphas = sorted(alphas, reverse=True)
+    common = best.settings.common
+    folds = [source.fold(split) for split in make_splits(cv, source.data)]
+    predictions = [_predict(fold, alphas, common, effort) for fold in folds]
+    errors = np.array([_errors(fold, parts) for fold, parts in zip(folds, predictions, strict=True)])
+    scores = [
+        score(fold.labels, _assemble(fold, parts, np.argmin(errors.sum(axis=0) - errors[k], axis=0)))
+        for k, (fold, parts) in enumerate(zip(folds, predictions, strict=True))
+    ]
+    chosen = np.array(alphas)[np.argmin(errors.sum(axis=0), axis=0)]
+    alpha = float(np.exp(np.mean(np.log(chosen))))
+    penalty = Independent(strengths=(chosen / alpha).tolist())
+    candidate = replace(best, settings=Settings(penalty, alpha, common), own={})
+    return [candidate], CandidateScores(np.array([scores]), np.zeros((1, len(folds))), np.array([np.nanmean(scores)]))
+
+
+def _predict(fold: Fold, alphas: Sequence[float], common: float, effort: Effort) -> list[Array]:
+    """Predictions of independent tasks at the test rows, for every alpha."""
+    solve = fold.training.solve
+    return fold.predict([solve(Settings(Independent(), alpha, common), effort, certify=False) for alpha in alphas])
+
+
+def _errors(fold: Fold, predictions: Sequence[Array]) -> Array:
+    """Sums of squared errors, of shape (n_alphas, n_tasks)."""
+    labels = fold.labels
+    known = labels.weight > 0.0
+    return np.array([labels.sums(labels.weight * np.where(known, labels.y - F, 0.0) ** 2) for F in predictions])
+
+
+def _assemble(fold: Fold, predictions: Sequence[Array], chosen: Any) -> Array:
+    """The predictions of each task at the alpha that was chosen for it, an index of shape (n_tasks,)."""
+    return np.asarray(sum(F * fold.labels.spread(chosen == a) for a, F in enumerate(predictions)))

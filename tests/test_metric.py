@@ -1,0 +1,304 @@
+"""A metric learned by all tasks: slopes, scales, importances, and rounds that are chosen on folds."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics import average_precision_score
+from sklearn.preprocessing import StandardScaler
+
+from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV, load_model, save_model
+from skmtl.features import KERNELS, KernelMap, NystroemMap, make_feature_map
+from skmtl.features.metric import DIFFERENTIABLE, SCALABLE, slope_blocks
+from skmtl.penalties import Independent
+
+ROUNDS_KERNELS = ["rbf", "laplacian", "polynomial"]
+
+
+def planted(rng, n=200, n_features=50, n_tasks=10, relevant=5, noise=0.1):
+    """Tasks that depend on the first features, in a way that is not linear."""
+    X = rng.standard_normal((n, n_features))
+    hidden = np.tanh(0.7 * X[:, :relevant] @ rng.standard_normal((relevant, 20)))
+    return X, hidden @ rng.standard_normal((20, n_tasks)) / 4 + noise * rng.standard_normal((n, n_tasks))
+
+
+@pytest.fixture
+def problem(rng):
+    return planted(rng, n=60, n_features=8, n_tasks=3, relevant=3)
+
+
+def test_kernels_without_slopes_are_few():
+    assert set(KERNELS) - set(DIFFERENTIABLE) == {"precomputed", "additive_chi2"}
+    assert set(SCALABLE) <= set(DIFFERENTIABLE)
+
+
+@pytest.mark.parametrize("on_landmarks", [False, True])
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("kernel", DIFFERENTIABLE)
+def test_slopes_are_finite_differences(kernel, scaled, on_landmarks, rng):
+    X, new = np.exp(rng.standard_normal((12, 4))), np.exp(rng.standard_normal((5, 4)))
+    scale = rng.uniform(0.5, 2.0, size=4) if scaled else None
+    fitted = KernelMap(kernel, {"gamma": 0.3, "degree": 3, "coef0": 0.7}, scale).fit(X)
+    if on_landmarks:
+        # Of more than one row the sigmoid kernel is not positive semidefinite.
+        count = 1 if kernel == "sigmoid" else 7
+        fitted = NystroemMap(kernel, fitted.params, count, random_state=0, feature_scale=scale).fit(X)
+    coef = rng.standard_normal((fitted.n_functions(4), 2))
+    slopes = np.concatenate([*slope_blocks(fitted, coef, new)], axis=2)
+    assert slopes.shape == (5, 2, 4)
+    step = 1e-5
+    for k in range(4):
+        move = step * np.eye(4)[k]
+        difference = (fitted.transform(new + move) - fitted.transform(new - move)) @ coef / (2 * step)
+        assert np.allclose(slopes[:, :, k], difference, rtol=1e-6, atol=1e-7)
+
+
+def test_slopes_of_sparse_rows_are_those_of_dense_ones(rng):
+    X = np.where(rng.random((15, 6)) < 0.5, rng.standard_normal((15, 6)), 0.0)
+    scale, coef = rng.uniform(0.5, 2.0, size=6), rng.standard_normal((15, 3))
+    for kernel in ("rbf", "laplacian", "cosine"):
+        both = [
+            np.concatenate([*slope_blocks(make_feature_map(kernel, feature_scale=scale).fit(rows), coef, rows)], axis=2)
+            for rows in (X, sparse.csr_array(X))
+        ]
+        assert np.allclose(*both, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_components", [None, 9])
+@pytest.mark.parametrize("kernel", SCALABLE)
+def test_metric_of_ones_is_no_metric(kernel, n_components, rng):
+    X = rng.standard_normal((20, 4))
+    plain, ones = (
+        make_feature_map(kernel, n_components=n_components, random_state=0, feature_scale=scale).fit(X).transform(X)
+        for scale in (None, np.ones(4))
+    )
+    assert np.array_equal(plain, ones)
+
+
+@pytest.mark.parametrize("kernel", ROUNDS_KERNELS)
+def test_importances_find_the_features_that_matter(kernel, rng):
+    X, Y = planted(rng)
+    est = MultiTaskRegressor(kernel=kernel, alpha=1e-3, metric_rounds=1).fit(X, Y)
+    shares = est.feature_importances_
+    assert shares.shape == (50,)
+    assert np.all(shares >= 0.0)
+    assert np.isclose(shares.sum(), 1.0)
+    assert average_precision_score(np.arange(50) < 5, shares) > 0.95
+    assert shares[5:].sum() < 0.1
+
+
+def test_importances_of_the_linear_kernel_are_squared_coefficients(problem):
+    est = MultiTaskRegressor("independent", alpha=1e-3).fit(*problem)
+    squares = np.sum((est.coef_ / problem[1].std(axis=0)[:, None]) ** 2, axis=0)
+    assert np.allclose(est.feature_importances_, squares / squares.sum())
+
+
+@pytest.mark.parametrize("kernel", ROUNDS_KERNELS)
+def test_permuted_features_have_permuted_importances(kernel, problem, rng):
+    X, Y = problem
+    order = rng.permutation(X.shape[1])
+    est = MultiTaskRegressor(kernel=kernel, alpha=1e-3, metric_rounds=2).fit(X, Y)
+    other = MultiTaskRegressor(kernel=kernel, alpha=1e-3, metric_rounds=2).fit(X[:, order], Y)
+    assert np.allclose(other.feature_importances_, est.feature_importances_[order], rtol=1e-5, atol=1e-12)
+    assert np.allclose(other.predict(X[:, order]), est.predict(X), atol=1e-6)
+
+
+def test_units_of_features_and_targets_do_not_matter_after_standardization(problem):
+    X, Y = problem
+    units = np.array([10.0, 1.0, 0.1, 1.0, 1.0, 1.0, 1.0, 1.0])
+    first, other = (
+        MultiTaskRegressor(kernel="rbf", alpha=1e-3, metric_rounds=1).fit(StandardScaler().fit_transform(rows), labels)
+        for rows, labels in ((X, Y), (X * units, Y * [1.0, 10.0, 100.0]))
+    )
+    assert np.allclose(first.feature_importances_, other.feature_importances_)
+
+
+def test_weight_two_is_a_row_twice(problem):
+    X, Y = problem
+    weight = np.r_[np.full(20, 2.0), np.ones(40)]
+    model = MultiTaskRegressor("independent", kernel="rbf", alpha=1e-3, metric_rounds=2)
+    weighted = model.fit(X, Y, sample_weight=weight).predict(X)
+    twice = model.fit(np.r_[X[:20], X], np.r_[Y[:20], Y]).predict(X)
+    assert np.allclose(weighted, twice, atol=1e-6)
+
+
+def test_long_table_learns_the_metric_of_the_wide_one(problem):
+    # Few enough labels for slopes to be averaged over all rows.
+    X, Y = (part[:40] for part in problem)
+    Y[:20, 1] = Y[25:, 2] = np.nan
+    row, task = np.nonzero(~np.isnan(Y))
+    model = MultiTaskRegressor("independent", kernel="laplacian", alpha=1e-3, metric_rounds=1, tol=1e-9)
+    wide = model.fit(X, Y).predict(X)
+    assert np.allclose(model.fit(X[row], Y[row, task], tasks=task).predict(X), wide, atol=1e-5)
+
+
+def test_landmarks_at_all_rows_learn_the_metric_of_the_exact_kernel(problem):
+    X, Y = problem
+    exact, landmarks = (
+        MultiTaskRegressor(kernel="rbf", alpha=1e-3, metric_rounds=2, **more).fit(X, Y)
+        for more in ({}, {"landmarks": X})
+    )
+    assert np.allclose(exact.feature_importances_, landmarks.feature_importances_, atol=1e-4)
+    assert np.array_equal(np.unique(landmarks.landmarks_, axis=0), np.unique(X, axis=0))
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic", "hinge"])
+def test_classes_learn_a_metric_and_the_last_fit_is_certified(loss, problem):
+    X, Y = problem
+    est = MultiTaskClassifier(kernel="rbf", loss=loss, alpha=1e-2, metric_rounds=1, tol=1e-4).fit(X, (Y > 0) * 1)
+    assert est.solution_.gap <= 1e-4
+    assert est.feature_importances_[:3].sum() > 0.6
+
+
+def test_groups_of_features_count_together(problem):
+    X, Y = problem
+    est = MultiTaskRegressor(kernel="rbf", alpha=1e-3, metric_rounds=1, feature_groups=list("aabbcdee")).fit(X, Y)
+    for shares in (est.feature_importances_, est.feature_map_.feature_scale):
+        assert np.array_equal(shares[[0, 2, 6]], shares[[1, 3, 7]])
+        assert len(np.unique(shares)) == 5
+    with pytest.raises(ValueError, match="feature_groups has shape"):
+        MultiTaskRegressor(kernel="rbf", metric_rounds=1, feature_groups=[1, 2]).fit(X, Y)
+
+
+def test_constant_targets_leave_the_features_alone(problem):
+    X, Y = problem
+    est = MultiTaskRegressor("independent", kernel="rbf", metric_rounds=1).fit(X, np.ones_like(Y))
+    assert np.array_equal(est.feature_map_.feature_scale, np.ones(8))
+    assert np.isclose(est.feature_importances_.sum(), 1.0)
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, True, "one"])
+def test_rounds_are_whole_numbers(wrong, problem):
+    with pytest.raises(ValueError, match="metric_rounds="):
+        MultiTaskRegressor(kernel="rbf", metric_rounds=wrong).fit(*problem)
+
+
+def test_kernels_that_cannot_be_scaled_are_named(problem):
+    with pytest.raises(ValueError, match="kernel='linear' is none"):
+        MultiTaskRegressor(metric_rounds=1).fit(*problem)
+    X, Y = problem
+    est = MultiTaskRegressor(kernel="precomputed").fit(X @ X.T, Y)
+    with pytest.raises(AttributeError, match="slopes of kernel='precomputed' are not known"):
+        est.feature_importances_  # noqa: B018
+
+
+def test_saved_model_keeps_its_metric(problem, tmp_path):
+    X, Y = problem
+    est = MultiTaskRegressor(kernel="laplacian", alpha=1e-3, metric_rounds=1).fit(X, Y)
+    save_model(est, tmp_path / "model.skops")
+    again = load_model(tmp_path / "model.skops")
+    assert np.array_equal(again.predict(X), est.predict(X))
+    assert np.array_equal(again.feature_importances_, est.feature_importances_)
+
+
+def test_folds_learn_the_metric_on_their_own_training_rows(problem):
+    """The score of a round is that of estimators fitted to the training rows alone."""
+    X, Y = problem
+    splits = [(np.arange(40), np.arange(40, 60)), (np.arange(20, 60), np.arange(20))]
+    search = MultiTaskRegressorCV(
+        "independent", kernel="rbf", alphas=[1e-3], gammas=[0.05], metric_rounds=[0, 1, 2], cv=splits, scoring="r2"
+    ).fit(X, Y)
+    results = search.cv_results_
+    assert results["param_metric_rounds"].tolist() == [0, 1, 2]
+    for i, rounds in enumerate(results["param_metric_rounds"]):
+        model = MultiTaskRegressor("independent", kernel="rbf", alpha=1e-3, gamma=0.05, metric_rounds=rounds)
+        for k, (train, test) in enumerate(splits):
+            apart = model.fit(X[train], Y[train]).score(X[test], Y[test])
+            assert np.isclose(results[f"split{k}_test_score"][i], apart, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_search_learns_a_metric_where_it_pays_and_fits_again_the_same(n_jobs, rng):
+    X, Y = planted(rng, n=100, n_features=20, n_tasks=3, relevant=3)
+    search = MultiTaskRegressorCV(
+        "sparse", kernel="rbf", alphas=[1e-4, 1e-2], mus=[0.9], metric_rounds=[0, 1], cv=3, n_jobs=n_jobs
+    ).fit(X, Y)
+    assert search.best_params_["metric_rounds"] == 1
+    again = MultiTaskRegressor(**search.best_params_).fit(X, Y)
+    assert np.allclose(again.predict(X), search.predict(X), atol=1e-6)
+    assert np.allclose(again.feature_importances_, search.feature_importances_)
+
+
+def test_a_metric_of_tasks_with_a_common_part_is_learned_again_the_same(rng):
+    X = rng.standard_normal((60, 6))
+    tasks = np.arange(60) % 3
+    y = np.sin(2 * X[:, 0]) + 0.1 * tasks + 0.05 * rng.standard_normal(60)
+    grids = {"alphas": [1e-3], "gammas": [0.2], "mus": [0.9], "eps_factors": [1.0]}
+    search = MultiTaskRegressorCV(kernel="rbf", metric_rounds=[0, 1], cv=3, **grids).fit(X, y, tasks=tasks)
+    assert search.best_params_["metric_rounds"] == 1
+    assert search.best_params_["common"] == 10.0
+    with_metric = [row["common"] for row in search.cv_results_["params"] if row["metric_rounds"]]
+    assert set(with_metric) == {10.0}
+    again = MultiTaskRegressor(**search.best_params_).fit(X, y, tasks=tasks)
+    assert np.allclose(again.predict(X), search.predict(X), atol=1e-6)
+
+
+def test_one_number_of_rounds_is_not_searched_over(problem):
+    search = MultiTaskRegressorCV("sparse", kernel="rbf", alphas=[1e-3], mus=[0.9], metric_rounds=1, cv=3).fit(*problem)
+    assert search.best_estimator_.metric_rounds == 1
+    assert "param_metric_rounds" not in search.cv_results_
+
+
+def test_leaving_one_out_cannot_judge_a_metric(problem):
+    with pytest.raises(ValueError, match="metric_rounds needs folds"):
+        MultiTaskRegressorCV(kernel="rbf", metric_rounds=[0, 1], cv="loo").fit(*problem)
+
+
+def test_own_strengths_are_an_alpha_for_each_task(problem):
+    X, Y = problem
+    strengths = [0.1, 1.0, 30.0]
+    together = MultiTaskRegressor(Independent(strengths), kernel="rbf", alpha=1e-3).fit(X, Y).predict(X)
+    for t, strength in enumerate(strengths):
+        alone = MultiTaskRegressor("independent", kernel="rbf", alpha=1e-3 * strength).fit(X, Y[:, t]).predict(X)
+        assert np.allclose(together[:, t], alone, atol=1e-7)
+    with pytest.raises(ValueError, match="strengths="):
+        MultiTaskRegressor(Independent([1.0, -1.0, 1.0])).fit(X, Y)
+
+
+def test_search_gives_noisy_tasks_strengths_of_their_own(rng):
+    X = rng.uniform(-2.0, 2.0, size=(120, 2))
+    Y = np.sin(2 * X) + [0.01, 1.0] * rng.standard_normal((120, 2))
+    alphas = {}
+    for given in (None, "own"):
+        search = MultiTaskRegressorCV("independent", kernel="rbf", gammas=[0.5], alphas=given, cv=4).fit(X, Y)
+        alphas[given] = search
+    own = alphas["own"]
+    assert own.best_score_ > alphas[None].best_score_
+    clean, noisy = own.best_params_["penalty"].strengths
+    assert noisy > 5 * clean
+    again = MultiTaskRegressor(**own.best_params_).fit(X, Y)
+    assert np.allclose(again.predict(X), own.predict(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("truth", ["linear", "rbf", "laplacian"])
+def test_search_picks_the_kernel_of_the_truth(truth, rng):
+    X = rng.standard_normal((120, 3))
+    points = rng.standard_normal((15, 3))
+
+    def combination(kernel, points):
+        Z = make_feature_map(kernel, gamma=0.7).fit(points).transform(X)
+        return Z @ rng.standard_normal((Z.shape[1], 2))
+
+    Y = combination(truth, X if truth == "laplacian" else points)
+    Y = Y + 0.05 * Y.std(axis=0) * rng.standard_normal(Y.shape)
+    kernels = ["laplacian", "rbf", "linear"]
+    search = MultiTaskRegressorCV("sparse", kernel=kernels, mus=[0.9], eps_factors=[1.0], cv=3).fit(X, Y)
+    assert search.best_params_["kernel"] == truth
+    assert set(search.cv_results_["param_kernel"]) == set(kernels)
+    again = MultiTaskRegressor(**search.best_params_).fit(X, Y)
+    assert np.allclose(again.predict(X), search.predict(X), atol=1e-6)
+
+
+def test_inverse_widths_belong_to_their_kernel(problem):
+    search = MultiTaskRegressorCV("independent", kernel=["linear", "rbf"], gammas=[0.1, 0.2], cv=3).fit(*problem)
+    tried = {(row["kernel"], row["gamma"]) for row in search.cv_results_["params"]}
+    assert tried == {("linear", None), ("rbf", 0.1), ("rbf", 0.2)}
+    assert isinstance(search.penalty_, Independent)
+
+
+@pytest.mark.parametrize(
+    ("kernels", "message"),
+    [([], "empty list"), (["precomputed", "rbf"], "must be the only one"), (["rbf", "rbff"], "is not known")],
+)
+def test_lists_of_kernels_are_checked(kernels, message, problem):
+    with pytest.raises(ValueError, match=message):
+        MultiTaskRegressorCV(kernel=kernels).fit(*problem)
