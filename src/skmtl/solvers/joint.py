@@ -15,7 +15,7 @@ from skmtl.penalties.base import ASK_EARLY, Certify, SmoothPoint
 # Newton from a structure with a ridge, the last ridge or not: structure, gap and iterations.
 Stage = Callable[[Array, float, bool], tuple[Array, float, int]]
 
-WARM_ITERATIONS = 25
+WARM_ITERATIONS, FEW_ITERATIONS = 25, 8
 DIAGONAL_ROUNDS = 20
 FIRST_ERROR, GAIN_ERROR = 1e-2, 1e-3
 CERTIFY_TOL = 10.0
@@ -55,9 +55,18 @@ class _Eliminated:
 
 
 def solve_jointly(
-    problem: Problem, *, start: Array | None, tol: float, max_iter: int, report: Callable[[Proof], None]
+    problem: Problem,
+    *,
+    start: Array | None,
+    tol: float,
+    max_iter: int,
+    report: Callable[[Proof], None],
+    persist: bool = True,
 ) -> tuple[Proof, int]:
-    """Minimize the objective over A by active-set Newton; returns the proof and the iterations."""
+    """Minimize the objective over A by active-set Newton; returns the proof and the iterations.
+
+    Without ``persist`` it ends after a few iterations from a start that is near.
+    """
     proof: Proof | None = None
 
     def certify(A: Array, point: SmoothPoint, value: float) -> float:
@@ -74,8 +83,8 @@ def solve_jointly(
     if start is None and not cast(Eliminable, problem.supervised).quick:
         start = _near_start(problem)
     if start is not None:
-        _, gap, n_iter = stage(start, problem.eps, True, min(WARM_ITERATIONS, max_iter))
-        if gap <= tol and proof is not None:
+        _, gap, n_iter = stage(start, problem.eps, True, min(WARM_ITERATIONS if persist else FEW_ITERATIONS, max_iter))
+        if proof is not None and (gap <= tol or not persist):
             return proof, n_iter
     _, gap, further = _descend(problem, stage)
     assert proof is not None  # the last stage certifies

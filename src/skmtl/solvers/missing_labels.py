@@ -21,8 +21,6 @@ from skmtl.solvers.systems import (
 )
 
 SMALLEST_GAP = 1e-18
-# Changes of the structure, relative to its size, from which a second derivative can be judged; how wrong it may be.
-NEAR, FAR, MISJUDGED = 1e-2, 0.2, 0.5
 TINY = float(np.finfo(float).tiny)
 
 
@@ -45,14 +43,17 @@ class MissingLabelRidge:
         # Where iterations start: predictors, dual coefficients, and the last factor, which serves near structures.
         self._W = np.zeros_like(observed.cross)
         self._factor: tuple[LabelFactor | CompletedFactor, Array] | None = None
-        # Whether complete labels stand for those that are there when the curvature is asked for.
-        self._as_if_complete = True
         # The last structure, the gap of its fit, and the fit.
         self._last: tuple[Array, float, MissingLabelFit] | None = None
 
     @property
     def n_tasks(self) -> int:
         return self.observed.cross.shape[1]
+
+    @property
+    def exact_curvature(self) -> bool:
+        """Whether the second derivative is that of the labels that are there."""
+        return self.road != "iterative"
 
     @property
     def ridge(self) -> float:
@@ -102,12 +103,9 @@ class MissingLabelRidge:
         if self.road == "features":
             return MissingLabelFit.from_predictors(self, A, FeatureSystem(observed, A, ridge)), True
         if self.road == "iterative":
-            system = IterativeSystem(observed, A, ridge, self._W, gap, as_if_complete=self._as_if_complete)
+            system = IterativeSystem(observed, A, ridge, self._W, gap)
             self._W = system.W
-            fit = MissingLabelFit.from_predictors(self, A, system)
-            if self._as_if_complete and self._last is not None:
-                self._as_if_complete = self._last[2].foresaw(fit)
-            return fit, False
+            return MissingLabelFit.from_predictors(self, A, system), False
         entries = observed.entries()
         renew = self._factor is None or worth_refactorizing(self._factor[0], A, ridge, gap, observed.product_cost)
         if self._factor is None or renew:
@@ -240,14 +238,6 @@ class MissingLabelFit:
     def coefficients(self) -> Array:
         """W."""
         return self._W
-
-    def foresaw(self, other: "MissingLabelFit") -> bool:
-        """Whether the second derivative told how the first would change, unless they are too near or far to tell."""
-        D = other._A - self._A
-        if not NEAR * np.abs(self._A).max() < np.abs(D).max() < FAR * np.abs(self._A).max():
-            return True
-        change = self.Q - other.Q
-        return bool(np.linalg.norm(change - self.hessian(D)) <= MISJUDGED * np.linalg.norm(change))
 
     @cached_property
     def _curvature(self) -> Array | None:
