@@ -1,4 +1,4 @@
-"""Newton on the structure with f eliminated: the whole problem at once, for square loss and complete labels."""
+"""Newton on the structure with f eliminated: the whole problem at once, for square loss."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,10 +15,15 @@ from skmtl.penalties.base import ASK_EARLY, Certify, SmoothPoint
 # Newton from a structure with a ridge, the last ridge or not: structure, gap and iterations.
 Stage = Callable[[Array, float, bool], tuple[Array, float, int]]
 
+# Iterations from a start that is near: with an exact second derivative they converge, with another they only help.
 WARM_ITERATIONS, FEW_ITERATIONS = 25, 8
-DIAGONAL_ROUNDS = 20
+DIAGONAL_ROUNDS, DIAGONAL_TOL = 20, 0.03
+# Errors of values that are iterated, relative to the part of them that the structure is learned from: at first, and
+# relative to what the last step gained. Newton's step is wrong by the root of what its values are wrong by.
 FIRST_ERROR, GAIN_ERROR = 1e-2, 1e-3
+# The bound is wrong by about a tenth of what dual coefficients are wrong by, relative to their size.
 CERTIFY_TOL = 10.0
+# A start need not be more exact than this.
 START_TOL = 1e-2
 TINY = float(np.finfo(float).tiny)
 
@@ -138,8 +143,8 @@ def _newton(
     return problem.penalty.minimize_with(smooth, A, certify=certify, tol=tol, max_iter=max_iter)
 
 
-def _ignore(proof: Proof) -> None:
-    pass
+def _report_nothing(proof: Proof) -> None:
+    """For problems that only stand for another."""
 
 
 def _accept(A: Array, point: SmoothPoint, value: float) -> float:
@@ -161,7 +166,7 @@ def _near_start(problem: Problem) -> Array:
     surrogate = cast(Eliminable, problem.supervised).surrogate()
     if surrogate is not None:
         nearby = replace(problem, supervised=surrogate)
-        return estimate_jointly(nearby, start=None, tol=START_TOL, max_iter=20, report=_ignore)[0].structure
+        return estimate_jointly(nearby, start=None, tol=START_TOL, max_iter=20, report=_report_nothing)[0].structure
     diagonal, _ = _diagonal_start(problem)
     S = problem.fit(diagonal, tol=START_TOL).energy(diagonal) + problem.eps * np.eye(problem.n_tasks)
     return problem.penalty.minimize(S, tol=START_TOL).structure
@@ -176,6 +181,6 @@ def _diagonal_start(problem: Problem) -> tuple[Array, float]:
         energy = supervised.diagonal_energy(a)
         last, a = a, np.sqrt(energy + problem.eps)
         size = max(size, float(np.mean(energy)))
-        if not supervised.quick and np.all(np.abs(a - last) <= 0.03 * a):
+        if not supervised.quick and np.all(np.abs(a - last) <= DIAGONAL_TOL * a):
             break
     return np.diag(a), size
