@@ -78,8 +78,9 @@ class MissingLabelRidge:
             return Ridge.from_targets(rows.k, rows.V.T @ Y, Y, observed.n, self.alpha)
         # The mean of the G_t for each of them.
         targets = observed.cross / np.sqrt(observed.values)[:, None]
-        rest = max(float(observed.squares.sum()) - float(np.sum(targets**2)), 0.0)
-        return Ridge(observed.values, targets, rest, observed.n, self.alpha)
+        rest = float(observed.squares.sum()) - float(np.sum(targets**2))
+        # With more functions than labels it would explain more than there is.
+        return Ridge(observed.values, targets, rest, observed.n, self.alpha) if rest > 0.0 else None
 
     def part(self, tasks: NDArray[np.intp]) -> "MissingLabelRidge":
         """The problem of some of the tasks, in that order; n is still that of all."""
@@ -99,7 +100,9 @@ class MissingLabelRidge:
         """The fit, and whether it is exact rather than of this relative gap."""
         observed, ridge = self.observed, self.ridge
         if self._apart and np.count_nonzero(A) == len(A):
-            return MissingLabelFit.from_predictors(self, A, SeparateSystem(observed, np.diag(A), ridge)), True
+            apart = SeparateSystem(observed, np.diag(A), ridge)
+            self._W = apart.W
+            return MissingLabelFit.from_predictors(self, A, apart), True
         if self.road == "features":
             return MissingLabelFit.from_predictors(self, A, FeatureSystem(observed, A, ridge)), True
         if self.road == "iterative":
