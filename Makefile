@@ -2,11 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Added to the command line of pytest, bench-edges and bench-targets, for example: make test ARGS="-k sparse"
+# Added to the command line of pytest, bench-edges, bench-gaps and bench-targets, for example: make test ARGS="-k sparse"
 ARGS ?=
 
 .PHONY: help demo test lint types layers check bench-core bench-school bench-selection bench-edges \
-	bench-targets bench-scale bench-tasks clean
+	bench-targets bench-scale bench-tasks bench-gaps clean
 .DELETE_ON_ERROR:
 
 help:
@@ -22,6 +22,7 @@ help:
 	@echo "make bench-edges   how far the edges of a learned graph can be trusted, on tasks with a known one"
 	@echo "make bench-targets  accuracy on real multi-target sets beside kernel ridge; the data folder is in SKMTL_DATA"
 	@echo "make bench-tasks   many tasks in groups, with and without screening, as ratios"
+	@echo "make bench-gaps    missing labels beside complete ones, as ratios; the data folder is in SKMTL_DATA"
 	@echo "make bench-scale   more rows: landmarks, blocks, a Dask cluster, many labels; the data folder is in SKMTL_DATA"
 	@echo "make clean         remove $(VENV), caches and builds"
 
@@ -65,6 +66,9 @@ bench-targets: $(VENV)/.dev
 
 bench-tasks: $(VENV)/.dev
 	$(BIN)/python benchmarks/many_tasks.py $(ARGS)
+
+bench-gaps: $(VENV)/.dev
+	$(BIN)/python benchmarks/missing_labels.py $(ARGS)
 
 bench-scale: $(VENV)/.dev
 	$(BIN)/python benchmarks/scale.py $(ARGS)

@@ -100,6 +100,10 @@ class Eliminable(Supervised, Protocol):
     def quick(self) -> bool:
         """Whether a solution costs little more than the structure's own algebra, so that any start will do."""
 
+    @property
+    def exact_curvature(self) -> bool:
+        """Whether ``hessian`` of the fits is exact, so that Newton converges fast to the end."""
+
     def solve(self, A: Array, *, tol: float = 0.0) -> EliminatedFit: ...
 
     def surrogate(self) -> "Eliminable | None":

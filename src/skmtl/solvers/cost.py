@@ -27,11 +27,13 @@ WAIT, CALL = 10.0, 1e6
 # A decomposition into eigenvalues, in cubes of the size.
 EIGH = 10.0
 # Of a fit: factors where they are reused, and where they are not; steps with a factor; structures that are visited.
-FEW_FACTORS, FACTORS, FACTOR_STEPS, STRUCTURES = 2, 8, 60, 8
+FEW_FACTORS, FACTORS, FACTOR_STEPS, STRUCTURES = 2, 5, 60, 20
 # What one step of conjugate gradients must gain, in all of a supervised step, as a logarithm.
 GAIN = float(np.log(1e5))
 # Numbers in double precision that a matrix may have: 512 MB.
 LARGEST = 2**26
+# Newton near the solution: iterations that it takes, what they gain in all, as a logarithm, and their steps.
+NEWTON_ITERATIONS, NEWTON_GAIN, ITERATION_STEPS = 3, 7.0, 8
 # Products with the labels of a fit, when it is to be decided whether the products of the features are formed first.
 PRODUCTS = 50
 
@@ -70,8 +72,10 @@ def worth_forming_curvature(size: int, n_tasks: int) -> bool:
 def worth_decomposing_tasks(observed: "Observed", cost: float) -> bool:
     """Whether the tasks apart pay for the decomposition of each, beside a fit of this cost."""
     n_labels, (r, n_tasks) = observed.n_labels, observed.cross.shape
+    size = min(n_labels / n_tasks, r)
+    products = 2.0 * n_labels * size * r if observed.has_entries else 0.0
     known = observed.has_grams or observed.has_entries
-    return known and n_tasks * (EIGH * min(n_labels / n_tasks, r) ** 3 + CALL) <= 0.5 * cost + n_tasks * CALL
+    return known and products + n_tasks * EIGH * size**3 <= 0.25 * cost + n_tasks * CALL
 
 
 def worth_refactorizing(factor: Factor, A: Array, ridge: float, gap: float, product: float) -> bool:
@@ -85,14 +89,18 @@ def worth_refactorizing(factor: Factor, A: Array, ridge: float, gap: float, prod
         return True
     # The first error is about that of the structures; the gap is a square.
     steps = 1.0 + 0.25 * np.sqrt(spread) * np.log(max((spread - 1.0) ** 2 / gap, 1.0))
-    return bool(factor.cost < steps * (factor.step_cost + product + CALL))
+    # Newton with a second derivative that is off by the spread needs more iterations.
+    further = max(NEWTON_GAIN / np.log(spread / max(spread - 1.0, 1e-6)) - NEWTON_ITERATIONS, 0.0)
+    return bool(factor.cost < (steps + ITERATION_STEPS * further) * (factor.step_cost + product + CALL))
 
 
 def roads(observed: "Observed", alpha: float) -> dict[str, float]:
     """The cost of each road that is open."""
     n_labels, (r, n_tasks) = observed.n_labels, observed.cross.shape
     n_rows, product = observed.n_rows, observed.product_cost
-    costs = {"iterative": STRUCTURES * steps_without_factor(observed, alpha) * product}
+    steps, x = steps_without_factor(observed, alpha)
+    # The second derivative is as near as the preconditioner; the worse it is, the more structures are visited.
+    costs = {"iterative": STRUCTURES / max(1.0 - np.sqrt(x), 1e-3) ** 2 * steps * product}
     size = r * n_tasks
     if observed.has_grams and size**2 <= LARGEST:
         factor = size**3 / 3.0 + n_tasks**3 * r**2 + WAIT * size**2
@@ -117,8 +125,8 @@ def choose_road(observed: "Observed", alpha: float) -> str:
     return min(costs, key=costs.__getitem__)
 
 
-def steps_without_factor(observed: "Observed", alpha: float) -> float:
-    """Steps of conjugate gradients that the operator of complete labels preconditions.
+def steps_without_factor(observed: "Observed", alpha: float) -> tuple[float, float]:
+    """Steps of conjugate gradients with the mean of all tasks for a preconditioner, and x below.
 
     Sampling L / T of the rows moves the eigenvalues of their products, relative to their mean, to (1 +- sqrt(x))^2 with
     x the share of functions that matter to labels of a task (Marchenko and Pastur); n alpha keeps them from zero.
@@ -128,7 +136,7 @@ def steps_without_factor(observed: "Observed", alpha: float) -> float:
     # The size that a structure will have: the root of the squared norms of the predictors.
     norms = observed.cross / (k[:, None] + ridge)
     a = float(np.sqrt(max(np.mean(np.sum(norms**2, axis=0)), np.finfo(float).tiny)))
-    x = float(np.sum(k * a / (k * a + ridge))) * n_tasks / max(n_labels, 1)
-    root = np.sqrt(min(x, 1.0))
+    x = min(float(np.sum(k * a / (k * a + ridge))) * n_tasks / max(n_labels, 1), 1.0)
+    root = np.sqrt(x)
     condition = min(1.0 + float(k.max(initial=0.0)) * a / ridge, ((1.0 + root) / max(1.0 - root, 1e-6)) ** 2)
-    return 1.0 + 0.5 * float(np.sqrt(condition)) * GAIN
+    return 1.0 + 0.5 * float(np.sqrt(condition)) * GAIN, x

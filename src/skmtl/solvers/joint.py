@@ -1,4 +1,4 @@
-"""Newton on the structure with f eliminated: the whole problem at once, for square loss and complete labels."""
+"""Newton on the structure with f eliminated: the whole problem at once, for square loss."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,10 +15,15 @@ from skmtl.penalties.base import ASK_EARLY, Certify, SmoothPoint
 # Newton from a structure with a ridge, the last ridge or not: structure, gap and iterations.
 Stage = Callable[[Array, float, bool], tuple[Array, float, int]]
 
-WARM_ITERATIONS = 25
-DIAGONAL_ROUNDS = 20
+# Iterations from a start that is near: with an exact second derivative they converge, with another they only help.
+WARM_ITERATIONS, FEW_ITERATIONS = 25, 8
+DIAGONAL_ROUNDS, DIAGONAL_TOL = 20, 0.03
+# Errors of values that are iterated, relative to the part of them that the structure is learned from: at first, and
+# relative to what the last step gained. Newton's step is wrong by the root of what its values are wrong by.
 FIRST_ERROR, GAIN_ERROR = 1e-2, 1e-3
+# The bound is wrong by about a tenth of what dual coefficients are wrong by, relative to their size.
 CERTIFY_TOL = 10.0
+# A start need not be more exact than this.
 START_TOL = 1e-2
 TINY = float(np.finfo(float).tiny)
 
@@ -55,15 +60,27 @@ class _Eliminated:
 
 
 def solve_jointly(
-    problem: Problem, *, start: Array | None, tol: float, max_iter: int, report: Callable[[Proof], None]
+    problem: Problem,
+    *,
+    start: Array | None,
+    tol: float,
+    max_iter: int,
+    report: Callable[[Proof], None],
+    persist: bool = True,
 ) -> tuple[Proof, int]:
-    """Minimize the objective over A by active-set Newton; returns the proof and the iterations."""
+    """Minimize the objective over A by active-set Newton; returns the proof and the iterations.
+
+    Without ``persist`` it ends after a few iterations from a start that is near.
+    """
     proof: Proof | None = None
 
     def certify(A: Array, point: SmoothPoint, value: float) -> float:
         nonlocal proof
-        # The bound feels errors of C that the value does not.
-        proof = problem.certify(A, problem.fit(A, tol=min(CERTIFY_TOL * tol, 1e-3)))
+        proof = problem.certify(A, cast(_Eliminated, point).fit)
+        if proof.gap <= ASK_EARLY * tol:
+            # Near the end, the bound feels errors of C that the value does not.
+            exact = problem.fit(A, tol=CERTIFY_TOL * tol)
+            proof = proof if exact is proof.fit else problem.certify(A, exact)
         report(proof)
         return proof.gap
 
@@ -74,8 +91,8 @@ def solve_jointly(
     if start is None and not cast(Eliminable, problem.supervised).quick:
         start = _near_start(problem)
     if start is not None:
-        _, gap, n_iter = stage(start, problem.eps, True, min(WARM_ITERATIONS, max_iter))
-        if gap <= tol and proof is not None:
+        _, gap, n_iter = stage(start, problem.eps, True, min(WARM_ITERATIONS if persist else FEW_ITERATIONS, max_iter))
+        if proof is not None and (gap <= tol or not persist):
             return proof, n_iter
     _, gap, further = _descend(problem, stage)
     assert proof is not None  # the last stage certifies
@@ -129,8 +146,8 @@ def _newton(
     return problem.penalty.minimize_with(smooth, A, certify=certify, tol=tol, max_iter=max_iter)
 
 
-def _ignore(proof: Proof) -> None:
-    pass
+def _report_nothing(proof: Proof) -> None:
+    """For problems that only stand for another."""
 
 
 def _accept(A: Array, point: SmoothPoint, value: float) -> float:
@@ -152,7 +169,7 @@ def _near_start(problem: Problem) -> Array:
     surrogate = cast(Eliminable, problem.supervised).surrogate()
     if surrogate is not None:
         nearby = replace(problem, supervised=surrogate)
-        return estimate_jointly(nearby, start=None, tol=START_TOL, max_iter=20, report=_ignore)[0].structure
+        return estimate_jointly(nearby, start=None, tol=START_TOL, max_iter=20, report=_report_nothing)[0].structure
     diagonal, _ = _diagonal_start(problem)
     S = problem.fit(diagonal, tol=START_TOL).energy(diagonal) + problem.eps * np.eye(problem.n_tasks)
     return problem.penalty.minimize(S, tol=START_TOL).structure
@@ -167,6 +184,6 @@ def _diagonal_start(problem: Problem) -> tuple[Array, float]:
         energy = supervised.diagonal_energy(a)
         last, a = a, np.sqrt(energy + problem.eps)
         size = max(size, float(np.mean(energy)))
-        if not supervised.quick and np.all(np.abs(a - last) <= 0.03 * a):
+        if not supervised.quick and np.all(np.abs(a - last) <= DIAGONAL_TOL * a):
             break
     return np.diag(a), size

@@ -21,8 +21,6 @@ from skmtl.solvers.systems import (
 )
 
 SMALLEST_GAP = 1e-18
-# Changes of the structure, relative to its size, from which a second derivative can be judged; how wrong it may be.
-NEAR, FAR, MISJUDGED = 1e-2, 0.2, 0.5
 TINY = float(np.finfo(float).tiny)
 
 
@@ -45,14 +43,17 @@ class MissingLabelRidge:
         # Where iterations start: predictors, dual coefficients, and the last factor, which serves near structures.
         self._W = np.zeros_like(observed.cross)
         self._factor: tuple[LabelFactor | CompletedFactor, Array] | None = None
-        # Whether complete labels stand for those that are there when the curvature is asked for.
-        self._as_if_complete = True
         # The last structure, the gap of its fit, and the fit.
         self._last: tuple[Array, float, MissingLabelFit] | None = None
 
     @property
     def n_tasks(self) -> int:
         return self.observed.cross.shape[1]
+
+    @property
+    def exact_curvature(self) -> bool:
+        """Whether the second derivative is that of the labels that are there."""
+        return self.road != "iterative"
 
     @property
     def ridge(self) -> float:
@@ -77,8 +78,9 @@ class MissingLabelRidge:
             return Ridge.from_targets(rows.k, rows.V.T @ Y, Y, observed.n, self.alpha)
         # The mean of the G_t for each of them.
         targets = observed.cross / np.sqrt(observed.values)[:, None]
-        rest = max(float(observed.squares.sum()) - float(np.sum(targets**2)), 0.0)
-        return Ridge(observed.values, targets, rest, observed.n, self.alpha)
+        rest = float(observed.squares.sum()) - float(np.sum(targets**2))
+        # With more functions than labels it would explain more than there is.
+        return Ridge(observed.values, targets, rest, observed.n, self.alpha) if rest > 0.0 else None
 
     def part(self, tasks: NDArray[np.intp]) -> "MissingLabelRidge":
         """The problem of some of the tasks, in that order; n is still that of all."""
@@ -98,16 +100,15 @@ class MissingLabelRidge:
         """The fit, and whether it is exact rather than of this relative gap."""
         observed, ridge = self.observed, self.ridge
         if self._apart and np.count_nonzero(A) == len(A):
-            return MissingLabelFit.from_predictors(self, A, SeparateSystem(observed, np.diag(A), ridge)), True
+            apart = SeparateSystem(observed, np.diag(A), ridge)
+            self._W = apart.W
+            return MissingLabelFit.from_predictors(self, A, apart), True
         if self.road == "features":
             return MissingLabelFit.from_predictors(self, A, FeatureSystem(observed, A, ridge)), True
         if self.road == "iterative":
-            system = IterativeSystem(observed, A, ridge, self._W, gap, as_if_complete=self._as_if_complete)
+            system = IterativeSystem(observed, A, ridge, self._W, gap)
             self._W = system.W
-            fit = MissingLabelFit.from_predictors(self, A, system)
-            if self._as_if_complete and self._last is not None:
-                self._as_if_complete = self._last[2].foresaw(fit)
-            return fit, False
+            return MissingLabelFit.from_predictors(self, A, system), False
         entries = observed.entries()
         renew = self._factor is None or worth_refactorizing(self._factor[0], A, ridge, gap, observed.product_cost)
         if self._factor is None or renew:
@@ -240,14 +241,6 @@ class MissingLabelFit:
     def coefficients(self) -> Array:
         """W."""
         return self._W
-
-    def foresaw(self, other: "MissingLabelFit") -> bool:
-        """Whether the second derivative told how the first would change, unless they are too near or far to tell."""
-        D = other._A - self._A
-        if not NEAR * np.abs(self._A).max() < np.abs(D).max() < FAR * np.abs(self._A).max():
-            return True
-        change = self.Q - other.Q
-        return bool(np.linalg.norm(change - self.hessian(D)) <= MISJUDGED * np.linalg.norm(change))
 
     @cached_property
     def _curvature(self) -> Array | None:

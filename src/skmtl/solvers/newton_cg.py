@@ -1,6 +1,5 @@
-"""The supervised step for any loss and any pattern of labels: Newton with conjugate gradients."""
+"""The supervised step for losses other than square, and any pattern of labels: Newton with conjugate gradients."""
 
-from collections.abc import Callable
 from copy import copy
 from functools import cached_property
 from typing import NamedTuple
@@ -22,8 +21,6 @@ SMALLEST_GAP, ROUNDING = 1e-18, 1e-16
 LEAST_CURVATURE = 1e-6
 # How much a Newton step on a curved loss must reduce the squared residual.
 FORCING = 1e-4
-# Tasks times features up to which the normal matrices of a quadratic loss are formed.
-SMALL_GRAMS = 20_000
 
 
 class _Point(NamedTuple):
@@ -60,7 +57,6 @@ class NewtonStep:
         self._W = np.zeros((len(values), labels.n_tasks))
         self._b = np.zeros(labels.n_tasks)
         self._width = 1.0
-        self._grams: Array | None = None
 
     @property
     def n_tasks(self) -> int:
@@ -124,7 +120,6 @@ class NewtonStep:
         h_sums = np.maximum(labels.sums(h), np.finfo(float).tiny)
         average = float(h.sum()) / self.n_tasks
         diagonal = 2.0 * alpha + (average / self.n) * self._mean_values[:, None] * basis.squares
-        curve = self._curve(fit.loss, h)
         gradient = fit.gradient
         if self.intercept:
             gradient = gradient - h * labels.spread(labels.sums(gradient) / h_sums)
@@ -136,7 +131,8 @@ class NewtonStep:
             enough = max(enough, FORCING * float(np.sum(residual**2)))
 
         def apply(direction: Array) -> Array:
-            return basis.whiten_gradient(curve(basis.unwhiten(direction))) / self.n + 2.0 * alpha * direction
+            curved = labels.normal(self.Phi, h, basis.unwhiten(direction), center=self.intercept)
+            return basis.whiten_gradient(curved) / self.n + 2.0 * alpha * direction
 
         D = conjugate_gradients(
             apply, residual, lambda r: r / diagonal, lambda r, _: float(np.sum(r**2)) <= enough, max_steps=MAX_CG_STEPS
@@ -145,16 +141,6 @@ class NewtonStep:
             return _Point(D, np.zeros_like(fit.point.b))
         moved = labels.scores(self.Phi, basis.unwhiten(D))
         return _Point(D, -labels.sums(fit.gradient + h * moved) / h_sums)
-
-    def _curve(self, loss: Loss, h: Array) -> Callable[[Array], Array]:
-        """W -> Phi' H Phi W with the intercepts eliminated; through small matrices when they stay the same."""
-        r = self.Phi.shape[1]
-        if not loss.quadratic or self.n_tasks * r > SMALL_GRAMS:
-            return lambda W: self.labels.normal(self.Phi, h, W, center=self.intercept)
-        if self._grams is None:
-            self._grams = self.labels.grams(self.Phi, h, center=self.intercept)
-        grams = self._grams
-        return lambda W: (grams @ W.T[:, :, None])[:, :, 0].T
 
     def _backtrack(self, fit: "NewtonFit", direction: _Point) -> "NewtonFit | None":
         """The first step along the direction that gains enough; None when rounding leaves nothing to gain."""

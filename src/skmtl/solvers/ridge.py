@@ -28,6 +28,7 @@ class Ridge:
 
     eliminable: ClassVar[bool] = True
     quick: ClassVar[bool] = True
+    exact_curvature: ClassVar[bool] = True
 
     values: Array
     targets: Array

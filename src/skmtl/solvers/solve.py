@@ -4,11 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import ceil, isfinite, log10
+from typing import cast
 
 import numpy as np
 
 from skmtl._linalg import Array, single_threaded
-from skmtl.objective import Problem, Proof
+from skmtl.objective import Eliminable, Problem, Proof
 from skmtl.penalties._screening import WORTH_SCREENING
 from skmtl.solvers.alternation import alternate
 from skmtl.solvers.joint import estimate_jointly, solve_jointly
@@ -44,27 +45,26 @@ def solve(
             A = problem.penalty.structure(problem.n_tasks)
             proof, n_iter = problem.unproved(A, problem.fit(A, tol=0.1 * tol)), 1
         else:
-            run = _joint_solver(problem, certify=certify) if name == "newton" else SOLVERS[name]
+            run = _joint_solver(problem, solver, certify=certify) if name == "newton" else SOLVERS[name]
             proof, n_iter = run(problem, start=start, tol=tol, max_iter=max_iter, report=progress)
             if solver == "auto" and name == "newton" and certify and proof.gap > tol and n_iter < max_iter:
-                # Newton on predictors that are iterated themselves may end early; alternation is slow and sure.
-                further, rounds = alternate(
-                    problem,
-                    start=proof.structure,
-                    tol=tol,
-                    max_iter=max_iter - n_iter,
-                    accelerate=True,
-                    report=progress,
+                # Where the curvature is not exact, Newton is quick at first, and alternation is sure in the end.
+                further, rounds = SOLVERS["anderson"](
+                    problem, start=proof.structure, tol=tol, max_iter=max_iter - n_iter, report=progress
                 )
                 proof, n_iter = min(proof, further, key=lambda one: one.gap), n_iter + rounds
     return Solution.from_proof(proof, tol=tol, n_iter=n_iter, max_iter=max_iter, history=progress.history())
 
 
-def _joint_solver(problem: Problem, *, certify: bool) -> Callable[..., tuple[Proof, int]]:
+def _joint_solver(problem: Problem, solver: str, *, certify: bool) -> Callable[..., tuple[Proof, int]]:
     """The joint Newton, on blocks of tasks where there are many; a component common to all tasks joins all blocks."""
-    if problem.n_tasks >= WORTH_SCREENING and problem.penalty.threshold > 0.0 and not problem.common:
+    exact = cast(Eliminable, problem.supervised).exact_curvature
+    many = problem.n_tasks >= WORTH_SCREENING and problem.penalty.threshold > 0.0 and not problem.common
+    if many and exact:
         return partial(solve_screened, certify=certify)
-    return solve_jointly if certify else estimate_jointly
+    if not certify:
+        return estimate_jointly
+    return partial(solve_jointly, persist=exact or solver == "newton")
 
 
 def _choose_solver(problem: Problem, solver: str) -> str:

@@ -27,8 +27,6 @@ from skmtl.solvers.whitening import Whitening
 
 MAX_ROUNDS, MAX_STEPS = 10, 500
 ROUNDING = 1e-13
-# How exact, relative to its size, the response to a change of the structure is.
-RESPONSE = 1e-3
 
 
 def pairs(n_tasks: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -215,19 +213,16 @@ class IterativeSystem(Unformed):
     the basis of :class:`Whitening` it is diagonal.
     """
 
-    def __init__(
-        self, observed: Observed, A: Array, ridge: float, start: Array, gap: float, *, as_if_complete: bool
-    ) -> None:
+    def __init__(self, observed: Observed, A: Array, ridge: float, start: Array, gap: float) -> None:
         self._observed, self._ridge, self._white = observed, ridge, Whitening(A, observed.shares)
-        self._as_if_complete = as_if_complete
         self._diagonal = ridge + observed.values[:, None] * self._white.squares
         rhs = self._white.whiten_gradient(observed.cross)
-        G = self._white.whiten(start)
-        self.steps = 0
+        # The gap is at most |left|^2 / (n alpha), and the norm about that of the preconditioner's answer.
+        norm = float(np.sum((rhs / self._diagonal) ** 2))
+        enough = max(ridge**2 * gap * norm, ROUNDING**2 * float(np.sum(rhs**2)))
+        G, self.steps = self._white.whiten(start), 0
         for _ in range(MAX_ROUNDS):
             left = rhs - self._apply(G)
-            # The gap is at most |left|^2 / (n alpha); where there is nothing to learn, rounding is the measure.
-            enough = max(ridge**2 * gap * float(np.sum(G**2)), ROUNDING**2 * float(np.sum(rhs**2)))
             if float(np.sum(left**2)) <= enough:
                 break
             G = G + self._solve(left, enough)
@@ -248,9 +243,6 @@ class IterativeSystem(Unformed):
         )
 
     def respond(self, E: Array) -> Array:
-        """Phi' M^-1 Phi E, of shape (r, n_tasks): as if all labels were there, or by further iterations."""
-        if self._as_if_complete:
-            near = self._observed.values[:, None] * (E * self._observed.shares)
-            return self._white.times_inverse(self._white.whiten_gradient(near) / self._diagonal)
-        rhs = self._white.whiten_gradient(self._observed.curve(E))
-        return self._white.times_inverse(self._solve(rhs, RESPONSE**2 * float(np.sum(rhs**2))))
+        """Phi' M^-1 Phi E with the preconditioner's G_t, of shape (r, n_tasks)."""
+        near = self._observed.values[:, None] * (E * self._observed.shares)
+        return self._white.times_inverse(self._white.whiten_gradient(near) / self._diagonal)
