@@ -1,14 +1,12 @@
-"""What regression and classification share: the fit, what it leaves behind, and what was learned about the tasks."""
+"""What regression and classification share: the road from rows to a fitted model."""
 
 import warnings
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -17,13 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmtl._linalg import Array
 from skmtl._notebook import DrawsRelations
-from skmtl._validation import check_count, check_positive, import_extra
-from skmtl.estimators.blocks import Predict, open_rows
+from skmtl._validation import check_count, check_positive
 from skmtl.estimators.clean import clean, reads_blocks
-from skmtl.estimators.metric import check_rounds, importances, next_scale
+from skmtl.estimators.learned import LearnedTasks
+from skmtl.estimators.metric import check_rounds, next_scale
+from skmtl.estimators.predict import predict_scores
 from skmtl.features import KERNELS, KernelFacts, make_feature_map
 from skmtl.losses.base import Loss, check_loss
-from skmtl.objective import predictor_structure
 from skmtl.penalties import check_penalty
 from skmtl.solvers.solve import Solution
 from skmtl.solvers.training import Effort, Settings, Training, single_tasks
@@ -37,7 +35,7 @@ SOMETIMES = ("classes_", "coef_", "dual_coef_", "feature_coef_", "feature_names_
 ROUNDING = 1e-6
 
 
-class MultiTaskEstimator(DrawsRelations, BaseEstimator):
+class MultiTaskEstimator(LearnedTasks, DrawsRelations, BaseEstimator):
     """What regression and classification share: the fit, what it leaves behind, and what was learned of the tasks."""
 
     # What the loss must be for.
@@ -99,115 +97,6 @@ class MultiTaskEstimator(DrawsRelations, BaseEstimator):
         """
         check_is_fitted(self)
         return predict_scores(self, X, tasks, partial(_predictions, self.coding_, self.loss_))
-
-    @property
-    def feature_structure_(self) -> Array:
-        """The matrix D of multi-task feature learning, with the penalty ``features`` only.
-
-        Of shape (n_features, n_features) for the linear kernel; for others in the eigenbasis of the kernel.
-        """
-        check_is_fitted(self)
-        if not self.penalty_.on_features:
-            raise AttributeError(f"penalty={self.penalty!r} has no matrix on the side of the features.")
-        return np.asarray(self.penalty_.feature_structure(self.feature_coef_, self.eps_))
-
-    @property
-    def correlation_(self) -> Array:
-        """Cosines of the tasks' predictors in the kernel's space, eps on the diagonal: (n_tasks, n_tasks)."""
-        check_is_fitted(self)
-        # What the structure sees, S = W'W + eps I, scaled to a unit diagonal.
-        S = self.solution_.energy + self.eps_ * np.eye(len(self.structure_))
-        norms = np.sqrt(np.diag(S))
-        return np.asarray(S / np.outer(norms, norms))
-
-    def latent_tasks(self, X: Any) -> Array:
-        r"""The functions that the predictors are mixtures of, the :math:`g_s` of equation (3) of the paper.
-
-        A predictor is a combination of T latent tasks, weighted by its row of the structure,
-
-        .. math:: f_t = b_t + \sigma_t \sum_s (A + c\,11')_{ts} \, g_s, \qquad g_s = \sum_i k(\cdot, x_i) \, c_{is},
-
-        with b the constants ``intercept_``, :math:`\sigma` the scale ``target_scale_`` and c the weight ``common``. The
-        latent task s is what the labels of task s alone contribute, so that task t uses it just where
-        ``structure_[t, s]`` is not zero (or where there is a common part). It is no predictor of any target.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_tasks)
-        """
-        # (SKMTL eq. 3)
-        check_is_fitted(self)
-        centered = np.asarray(predict_scores(self, X)) - self.intercept_
-        structure = predictor_structure(self.structure_, self.common)
-        # A structure that is known may be singular; predictors lie in its range.
-        return np.asarray(centered / self.target_scale_ @ np.linalg.pinv(structure, hermitian=True))
-
-    @property
-    def feature_importances_(self) -> Array:
-        """How much the predictors change along each feature: shares that sum to one, of shape (n_features,).
-
-        Proportional to the mean, over the rows (landmarks) that the model holds and over tasks in standardized units,
-        of the squared derivative; for features on one scale. Computed when it is asked for.
-        """
-        check_is_fitted(self)
-        return importances(self, coefficients(self))
-
-    def predict_frame(self, X: ArrayLike) -> pd.DataFrame:
-        """Predictions of a regressor, scores of a classifier, as a data frame.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        DataFrame of shape (n_samples, n_tasks)
-            A column per task, named after it, and the index of X.
-        """
-        check_is_fitted(self)
-        values = predict_scores(self, X, read=self.loss_.inverse_link)
-        return pd.DataFrame(values, columns=self.task_names_, index=getattr(X, "index", None))
-
-    def relations(self) -> pd.DataFrame:
-        """The learned relations between tasks, strongest first.
-
-        Returns
-        -------
-        DataFrame
-            One row per pair of related tasks: ``task_a``, ``task_b``, ``weight`` (the entry of ``structure_``) and
-            ``correlation``, the cosine of the two predictors in the kernel's space. With the sparse penalty there are
-            relations as soon as a correlation exceeds the threshold 1 - mu.
-        """
-        correlation = self.correlation_
-        a, b = np.nonzero(np.triu(self.structure_, 1))
-        table = pd.DataFrame(
-            {
-                "task_a": self.task_names_[a],
-                "task_b": self.task_names_[b],
-                "weight": self.structure_[a, b],
-                "correlation": correlation[a, b],
-            }
-        )
-        return table.sort_values("weight", key=np.abs, ascending=False, ignore_index=True)
-
-    def to_networkx(self) -> Any:
-        """The learned relations as a graph.
-
-        Returns
-        -------
-        networkx.Graph
-            Undirected; nodes are the names of the tasks, edges have ``weight`` and ``correlation``.
-        """
-        networkx = import_extra("networkx")
-        graph = networkx.Graph()
-        graph.add_nodes_from(self.task_names_.tolist())
-        for a, b, weight, correlation in self.relations().itertuples(index=False):
-            graph.add_edge(a, b, weight=weight, correlation=correlation)
-        return graph
 
 
 def make_settings(estimator: Any, n_tasks: int) -> Settings:
@@ -357,7 +246,7 @@ def _check_returned(estimator: Any, training: Training, solution: Solution) -> N
         return
     # The penalty needs no second look: it is that of the solver's coefficients, of which the model's are a linear map.
     before = training.data_term(training.scores(solution))
-    coef = coefficients(estimator)
+    coef = estimator.solution_.coef
     if training.data.pairwise and training.data.rows is not None:
         coef = coef[training.data.rows]
     after = training.data_term(training.returned_scores(coef, estimator.intercept_))
@@ -374,17 +263,3 @@ def _check_returned(estimator: Any, training: Training, solution: Solution) -> N
 def _predictions(coding: Coding, loss: Loss, F: Array) -> NDArray[Any]:
     """What is predicted of scores."""
     return coding.predictions(loss.inverse_link(F))
-
-
-def coefficients(estimator: Any) -> Array:
-    """The coefficients of a fitted estimator on its feature map, of shape (D, n_tasks)."""
-    return np.asarray(estimator.dual_coef_ if estimator.feature_map_.dual else estimator.coef_.T)
-
-
-def predict_scores(
-    estimator: Any, X: Any, tasks: Any = None, read: Callable[[Array], NDArray[Any]] = np.asarray
-) -> Any:
-    """What ``read`` makes of the predictors at X: all of them, (n, n_tasks), or of one task per row, (n,)."""
-    predict = Predict(estimator.feature_map_, coefficients(estimator), estimator.intercept_, read)
-    rows = open_rows(estimator, X, tasks, len(predict.coef))
-    return rows.map(predict, width=len(predict.coef) + rows.shape[1])

@@ -1,7 +1,5 @@
 """Tables that are read a block at a time: large arrays, memory maps, Dask arrays and data frames."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -12,7 +10,6 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import validate_data
 
 from skmtl._cluster import DaskRows
-from skmtl._linalg import Array
 from skmtl._rows import LARGE, MemoryRows, Rows
 from skmtl._validation import (
     MANY_COLUMNS,
@@ -25,7 +22,6 @@ from skmtl._validation import (
     match_tasks,
     numbers_in,
 )
-from skmtl.features import FeatureMap
 from skmtl.targets import (
     BlockLabels,
     ClassCoding,
@@ -34,7 +30,6 @@ from skmtl.targets import (
     Labels,
     NumberCoding,
     TaskData,
-    TaskOrder,
     as_numbers,
 )
 from skmtl.targets.coding import MANY_CLASSES, find_classes, make_coding, merge_classes, signs
@@ -199,21 +194,3 @@ def _array(X: Any) -> Any:
     if np.iscomplexobj(X):
         raise ValueError("X has complex numbers, which are not supported; pass their parts as features.")
     return X.tocsr() if sparse.issparse(X) else X
-
-
-@dataclass(frozen=True)
-class Predict:
-    """Predictions for a block of rows: scores of all tasks, (b, n_tasks), or of each row's own, (b,), then ``read``."""
-
-    feature_map: FeatureMap
-    coef: Array
-    intercept: Array
-    read: Callable[[Array], NDArray[Any]]
-
-    def __call__(self, X: Any, tasks: NDArray[np.intp] | None = None) -> NDArray[Any]:
-        Z = self.feature_map.transform(X)
-        if tasks is None:
-            return self.read(Z @ self.coef + self.intercept)
-        # Each row times the coefficients of its own task only, task by task.
-        by_task = TaskOrder(tasks, len(self.intercept))
-        return self.read(by_task.in_rows(by_task.scores(Z[by_task.order], self.coef)) + self.intercept[tasks])

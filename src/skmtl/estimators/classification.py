@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmtl._linalg import Array
 from skmtl._validation import check_targets, check_weight, is_dask
-from skmtl.estimators.base import MultiTaskEstimator, coefficients, predict_scores
-from skmtl.estimators.blocks import Predict, open_table
+from skmtl.estimators.base import MultiTaskEstimator
+from skmtl.estimators.blocks import open_table
+from skmtl.estimators.predict import Predict, coefficients, predict_scores
 from skmtl.estimators.score import Hits
 from skmtl.features import Kernel, Landmarks
 from skmtl.losses import Loss

@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmtl._linalg import Array, mean_known
 from skmtl._validation import check_targets, check_weight, is_dask
-from skmtl.estimators.base import MultiTaskEstimator, coefficients
-from skmtl.estimators.blocks import Predict, open_table
+from skmtl.estimators.base import MultiTaskEstimator
+from skmtl.estimators.blocks import open_table
+from skmtl.estimators.predict import Predict, coefficients
 from skmtl.estimators.score import Errors
 from skmtl.features import Kernel, Landmarks
 from skmtl.losses import Loss

@@ -13,8 +13,8 @@ from scipy import stats
 from sklearn.base import clone
 
 from skmtl._linalg import Array
-from skmtl.estimators.base import predict_scores
 from skmtl.estimators.clean import clean
+from skmtl.estimators.predict import predict_scores
 from skmtl.losses.base import Loss, check_loss
 from skmtl.model_selection.base import MultiTaskSearch
 from skmtl.model_selection.cv import MultiTaskRegressorCV

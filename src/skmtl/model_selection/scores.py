@@ -7,16 +7,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.metrics import average_precision_score
+from sklearn.metrics import average_precision_score, get_scorer
 
 from skmtl._linalg import Array, mean_known
 from skmtl._validation import check_rows, check_targets, check_task_names, check_weight
+from skmtl.estimators.base import assign
+from skmtl.model_selection.candidates import Answer, candidate_estimator
+from skmtl.model_selection.folds import Fold
 from skmtl.targets import ErrorSums, Labels, TableLabels, TaskData
 
 # Of labels, predictions laid out like them, and a variance per task or None for that of the labels themselves.
 PerTask = Callable[[Labels, Array, Array | None], Array]
 # The same for all tasks at once; the last says whether every row has one class.
 Overall = Callable[[Labels, Array, bool], float]
+
+# The score of an answer that was learned on the training rows of a fold, and of its predictions at the test rows.
+Evaluate = Callable[[Fold, Answer, Array], float]
 
 
 @dataclass(frozen=True)
@@ -199,3 +205,32 @@ def _check_signs(Y: Array) -> None:
     other = Y[~np.isin(Y, (-1.0, 0.0, 1.0)) & ~np.isnan(Y)]
     if len(other):
         raise ValueError(f"Y holds {other[0]:g}; for this score its labels must be 0 and 1, or -1 and +1.")
+
+
+def own_evaluate(name: str, data: TaskData) -> Evaluate:
+    """One of our scores, which needs no model but its predictions."""
+    score = own_score(SCORES[name], data)
+    return lambda fold, answer, F: score(fold.labels, F)
+
+
+def scorer_evaluate(scoring: Any, model: Any, data: TaskData) -> Evaluate:
+    """A scorer of scikit-learn, which asks a fitted model."""
+    scorer = get_scorer(scoring)
+    if data.labels.long:
+        raise ValueError(
+            f"scoring={scoring!r} cannot tell predict which task a row is of; in long format choose one of "
+            f"{', '.join(SCORES)}."
+        )
+    if np.any(data.labels.weight == 0.0):
+        raise ValueError(
+            f"scoring={scoring!r} knows nothing of missing labels and of weights of zero; with them choose "
+            f"one of {', '.join(SCORES)}."
+        )
+    y = data.coding.predictions(data.labels.y)
+
+    def evaluate(fold: Fold, answer: Answer, F: Array) -> float:
+        candidate, solution = answer
+        fitted = assign(candidate_estimator(model, candidate), fold.training, candidate.settings, solution)
+        return float(scorer(fitted, data.features(fold.test, fold.train), y[fold.test]))
+
+    return evaluate

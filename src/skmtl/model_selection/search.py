@@ -11,10 +11,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
-from sklearn.metrics import get_scorer
 
 from skmtl._linalg import SMALL_DECOMPOSITION, Array, has_threads, single_threaded
-from skmtl.estimators.base import assign, make_effort, make_settings, publish
+from skmtl.estimators.base import make_effort, make_settings, publish
 from skmtl.features import KERNELS, check_kernel
 from skmtl.losses import Loss
 from skmtl.model_selection.candidates import (
@@ -42,7 +41,7 @@ from skmtl.model_selection.folds import Fold, Progress, Split, TrainingSource, k
 from skmtl.model_selection.loo import check_loo, search_loo
 from skmtl.model_selection.metric_choice import check_metric_rounds, is_scalable, score_rounds
 from skmtl.model_selection.own_strengths import score_own_strengths
-from skmtl.model_selection.scores import SCORES, own_score, score_name
+from skmtl.model_selection.scores import SCORES, Evaluate, own_evaluate, own_score, score_name, scorer_evaluate
 from skmtl.solvers.training import Effort, Training
 from skmtl.targets import Labels, TaskData
 
@@ -50,8 +49,6 @@ from skmtl.targets import Labels, TaskData
 SEARCH_ACCURACY = 1e-3
 
 S = TypeVar("S")
-# The score of an answer that was learned on the training rows of a fold, and of its predictions at the test rows.
-Evaluate = Callable[[Fold, Answer, Array], float]
 NO_SCORES = CandidateScores(np.empty((0, 0)), np.empty((0, 0)), np.empty(0))
 # Scores candidates on the training sets of a source.
 Run = Callable[[TrainingSource, Sequence[Candidate]], CandidateScores]
@@ -247,37 +244,8 @@ def make_run(
         check_loo(loss, name)
         own = own_score(SCORES[name], data)
         return partial(_leave_one_out, own, progress)
-    evaluate = _own_evaluate(name, data) if name in SCORES else _scorer_evaluate(scoring, model, data)
+    evaluate = own_evaluate(name, data) if name in SCORES else scorer_evaluate(scoring, model, data)
     return partial(search_folds, splits=splits, evaluate=evaluate, n_jobs=n_jobs, progress=progress)
-
-
-def _own_evaluate(name: str, data: TaskData) -> Evaluate:
-    """One of our scores, which needs no model but its predictions."""
-    score = own_score(SCORES[name], data)
-    return lambda fold, answer, F: score(fold.labels, F)
-
-
-def _scorer_evaluate(scoring: Any, model: Any, data: TaskData) -> Evaluate:
-    """A scorer of scikit-learn, which asks a fitted model."""
-    scorer = get_scorer(scoring)
-    if data.labels.long:
-        raise ValueError(
-            f"scoring={scoring!r} cannot tell predict which task a row is of; in long format choose one of "
-            f"{', '.join(SCORES)}."
-        )
-    if np.any(data.labels.weight == 0.0):
-        raise ValueError(
-            f"scoring={scoring!r} knows nothing of missing labels and of weights of zero; with them choose "
-            f"one of {', '.join(SCORES)}."
-        )
-    y = data.coding.predictions(data.labels.y)
-
-    def evaluate(fold: Fold, answer: Answer, F: Array) -> float:
-        candidate, solution = answer
-        fitted = assign(candidate_estimator(model, candidate), fold.training, candidate.settings, solution)
-        return float(scorer(fitted, data.features(fold.test, fold.train), y[fold.test]))
-
-    return evaluate
 
 
 def search_folds(

@@ -3,15 +3,18 @@
 from skmtl.solvers.blocks import BlockDesign
 from skmtl.solvers.design import Basis, Design, check_square_and_symmetric, make_design
 from skmtl.solvers.solve import SOLVERS, Progress, Solution, solve
-from skmtl.solvers.supervised import auto_eps, make_supervised
+from skmtl.solvers.training import Effort, Settings, Training, auto_eps, make_supervised
 
 __all__ = [
     "SOLVERS",
     "Basis",
     "BlockDesign",
     "Design",
+    "Effort",
     "Progress",
+    "Settings",
     "Solution",
+    "Training",
     "auto_eps",
     "check_square_and_symmetric",
     "make_design",

@@ -13,11 +13,16 @@ from skmtl.objective import Problem, Supervised
 from skmtl.penalties import StructurePenalty
 from skmtl.solvers.blocks import BlockDesign
 from skmtl.solvers.design import Basis, check_square_and_symmetric, make_design
+from skmtl.solvers.missing_labels import MissingLabelRidge
+from skmtl.solvers.newton_cg import NewtonStep
+from skmtl.solvers.observed import ObservedRows
+from skmtl.solvers.ridge import Ridge
 from skmtl.solvers.solve import Solution, solve
-from skmtl.solvers.supervised import auto_eps, make_supervised
 from skmtl.targets import TaskData, balance, standardize
 
 Callback = Callable[[dict[str, float]], None]
+# eps="auto" is this share of the mean squared norm of the independent tasks' predictors, which need not be exact.
+AUTO_EPS, AUTO_EPS_TOL = 1e-2, 1e-4
 # Numbers that rows may become at a time where nothing but their predictions is kept: 64 MB.
 BLOCK_ENTRIES = 2**23
 
@@ -209,3 +214,23 @@ def _without(labels: Any, single: Mask) -> Any:
         # Nothing is left to learn, and labels of zero say so.
         return labels.with_labels(np.zeros_like(labels.y), labels.weight)
     return labels.with_labels(labels.y, labels.weight * labels.spread((~single).astype(float)))
+
+
+def make_supervised(design: Any, labels: Any, loss: Loss, alpha: float, *, intercept: bool) -> Supervised:
+    """The supervised step: closed form for square loss and labels that are complete or few, else Newton."""
+    if labels.in_blocks:
+        return design.supervised(alpha)
+    if loss.quadratic and labels.complete():
+        weight = labels.row_weight()
+        targets = np.sqrt(weight)[:, None] * labels.y.reshape(len(weight), -1)
+        return Ridge.from_targets(design.values, design.project(targets), targets, float(weight.sum()), alpha)
+    if loss.quadratic:
+        rows = labels.arrange(design.rows())
+        return MissingLabelRidge(ObservedRows(rows, design.values, labels, intercept=intercept), alpha)
+    return NewtonStep(design.rows(), design.values, labels, loss, alpha, intercept=intercept)
+
+
+def auto_eps(supervised: Supervised) -> float:
+    """The eps that suits the scale of the problem; 1e-2 where there is nothing to learn."""
+    energy = supervised.diagonal_energy(np.ones(supervised.n_tasks), tol=AUTO_EPS_TOL)
+    return AUTO_EPS * (float(np.mean(energy)) or 1.0)
