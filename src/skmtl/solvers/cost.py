@@ -69,13 +69,18 @@ def worth_forming_curvature(size: int, n_tasks: int) -> bool:
     return n_tasks * (n_tasks + 1) / 2.0 * size < 12.0 * (2.0 * WAIT * size + CALL / size)
 
 
-def worth_decomposing_tasks(observed: "Observed", cost: float) -> bool:
-    """Whether the tasks apart pay for the decomposition of each, beside a fit of this cost."""
+def worth_decomposing_tasks(observed: "Observed", road: str, cost: float) -> bool:
+    """Whether the tasks apart pay for the decomposition of each, beside a fit of this cost.
+
+    They are a start for roads with factors; iterations have another, and need them for eps alone.
+    """
     n_labels, (r, n_tasks) = observed.n_labels, observed.cross.shape
     size = min(n_labels / n_tasks, r)
     products = 2.0 * n_labels * size * r if observed.has_entries else 0.0
     known = observed.has_grams or observed.has_entries
-    return known and products + n_tasks * EIGH * size**3 <= 0.25 * cost + n_tasks * CALL
+    return (
+        known and products + n_tasks * EIGH * size**3 <= (0.02 if road == "iterative" else 0.25) * cost + n_tasks * CALL
+    )
 
 
 def worth_refactorizing(factor: Factor, A: Array, ridge: float, gap: float, product: float) -> bool:

@@ -25,6 +25,9 @@ FIRST_ERROR, GAIN_ERROR = 1e-2, 1e-3
 CERTIFY_TOL = 10.0
 # A start need not be more exact than this.
 START_TOL = 1e-2
+# Down to this ridge, relative to the mean of diag(B'KB), a start that is near needs no stages; where steps are dear,
+# stages need not be exact.
+DIRECT_RIDGE, LOOSE_STAGE_TOL = 1e-4, 1e-5
 TINY = float(np.finfo(float).tiny)
 
 
@@ -85,10 +88,11 @@ def solve_jointly(
         return proof.gap
 
     def stage(A: Array, eps: float, last: bool, budget: int = max_iter) -> tuple[Array, float, int]:
-        return _newton(problem, A, eps, certify if last else _accept, tol if last else STAGE_TOL, budget)
+        return _newton(problem, A, eps, certify if last else _accept, tol if last else stage_tol, budget)
 
-    n_iter = 0
-    if start is None and not cast(Eliminable, problem.supervised).quick:
+    n_iter, quick = 0, cast(Eliminable, problem.supervised).quick
+    stage_tol = STAGE_TOL if quick else LOOSE_STAGE_TOL
+    if start is None and not quick:
         start = _near_start(problem)
     if start is not None:
         _, gap, n_iter = stage(start, problem.eps, True, min(WARM_ITERATIONS if persist else FEW_ITERATIONS, max_iter))
@@ -161,8 +165,8 @@ def _descend(problem: Problem, stage: Stage) -> tuple[Array, float, int]:
     return descend(stage, diagonal, problem.eps, GENTLE_RIDGE * size)
 
 
-def _near_start(problem: Problem) -> Array:
-    """A structure near the solution, where evaluations are dear.
+def _near_start(problem: Problem) -> Array | None:
+    """A structure near the solution, where evaluations are dear; None where it is to be reached in stages.
 
     From a step in closed form that is near, or from the tasks apart, which are cheap, and one structure step.
     """
@@ -170,7 +174,9 @@ def _near_start(problem: Problem) -> Array:
     if surrogate is not None:
         nearby = replace(problem, supervised=surrogate)
         return estimate_jointly(nearby, start=None, tol=START_TOL, max_iter=20, report=_report_nothing)[0].structure
-    diagonal, _ = _diagonal_start(problem)
+    diagonal, size = _diagonal_start(problem)
+    if problem.eps < DIRECT_RIDGE * size:
+        return None
     S = problem.fit(diagonal, tol=START_TOL).energy(diagonal) + problem.eps * np.eye(problem.n_tasks)
     return problem.penalty.minimize(S, tol=START_TOL).structure
 

@@ -39,7 +39,7 @@ class MissingLabelRidge:
     def __init__(self, observed: Observed, alpha: float, road: str | None = None) -> None:
         self.observed, self.alpha = observed, alpha
         self.road = choose_road(observed, alpha) if road is None else road
-        self._apart = worth_decomposing_tasks(observed, roads(observed, alpha).get(self.road, 0.0))
+        self._apart = worth_decomposing_tasks(observed, self.road, roads(observed, alpha).get(self.road, 0.0))
         # Where iterations start: predictors, dual coefficients, and the last factor, which serves near structures.
         self._W = np.zeros_like(observed.cross)
         self._factor: tuple[LabelFactor | CompletedFactor, Array] | None = None

@@ -217,12 +217,13 @@ class IterativeSystem(Unformed):
         self._observed, self._ridge, self._white = observed, ridge, Whitening(A, observed.shares)
         self._diagonal = ridge + observed.values[:, None] * self._white.squares
         rhs = self._white.whiten_gradient(observed.cross)
-        # The gap is at most |left|^2 / (n alpha), and the norm about that of the preconditioner's answer.
-        norm = float(np.sum((rhs / self._diagonal) ** 2))
-        enough = max(ridge**2 * gap * norm, ROUNDING**2 * float(np.sum(rhs**2)))
         G, self.steps = self._white.whiten(start), 0
+        rounding = ROUNDING**2 * float(np.sum(rhs**2))
         for _ in range(MAX_ROUNDS):
             left = rhs - self._apply(G)
+            # The gap is at most |left|^2 / (n alpha); at first the norm is about that of the preconditioner's answer.
+            norm = float(np.sum(G**2)) or float(np.sum((rhs / self._diagonal) ** 2))
+            enough = max(ridge**2 * gap * norm, rounding)
             if float(np.sum(left**2)) <= enough:
                 break
             G = G + self._solve(left, enough)
