@@ -180,7 +180,7 @@ def test_hostile_names_do_not_run(visit):
     page.wait_for_timeout(300)
     assert page.evaluate("document.scripts.length") == 2
     assert page.evaluate("document.images.length") == 0
-    assert page.locator("section").count() == 6
+    assert page.locator("section").count() == 7
     shown = page.evaluate("[...document.querySelectorAll('.scores bdi')].map(e => e.textContent)")
     assert set(HOSTILE) <= set(shown)
     for k in range(page.locator(".node").count()):

@@ -67,9 +67,13 @@ class Independent(KnownStructure):
     def check(self, n_tasks: int) -> None:
         if self.strengths is None:
             return
-        given = np.asarray(self.strengths, dtype=float)
+        wrong = ValueError(f"strengths={self.strengths!r:.50} must be a number > 0 for each of {n_tasks} tasks.")
+        try:
+            given = np.asarray(self.strengths, dtype=float)
+        except (TypeError, ValueError):
+            raise wrong from None
         if given.shape != (n_tasks,) or not np.all(np.isfinite(given) & (given > 0.0)):
-            raise ValueError(f"strengths={self.strengths!r:.50} must be a number > 0 for each of {n_tasks} tasks.")
+            raise wrong
 
     def structure(self, n_tasks: int) -> Array:
         return np.eye(n_tasks) if self.strengths is None else np.diag(1.0 / np.asarray(self.strengths, dtype=float))
