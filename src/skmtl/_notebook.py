@@ -23,6 +23,8 @@ MOST_EDGES, MOST_LABELS, LONGEST = 400, 24, 22
 class DrawsRelations:
     """Adds the task graph and the certificate of a fitted model to what scikit-learn shows in a notebook."""
 
+    # Mypy does not know whose parent is asked: this class stands before scikit-learn's BaseEstimator, which has both.
+
     def _repr_html_inner(self) -> str:
         return str(super()._repr_html_inner()) + self._picture()  # type: ignore[misc]
 

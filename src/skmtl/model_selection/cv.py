@@ -335,6 +335,7 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         check_is_fitted(self)
         return self.best_estimator_.decision_function(X, tasks)
 
+    # scikit-learn has no types, and its decorator takes them from the method.
     @available_if(gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, tasks: Any = None) -> Array:
         """Probabilities of the best estimator; see its ``predict_proba``."""
