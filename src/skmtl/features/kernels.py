@@ -32,12 +32,15 @@ class KernelFacts:
     distances : callable or None
         Distances between rows, of which k is a function of gamma times that distance; gamma, an inverse width, is then
         searched around one over their median. None where gamma is not searched.
+    of_differences : bool
+        Whether k depends on the difference of two rows alone, so that all rows may be moved.
     """
 
     parameters: tuple[str, ...] = ()
     sparse_rows: bool = True
     positive: bool = True
     distances: Callable[[Any], Array] | None = None
+    of_differences: bool = False
 
 
 # Polynomial and sigmoid kernels have a gamma that is no inverse width: nothing is gained by searching it.
@@ -47,11 +50,11 @@ KERNELS: dict[str, KernelFacts] = {
     "additive_chi2": KernelFacts(sparse_rows=False, positive=False),
     "chi2": KernelFacts(("gamma",), sparse_rows=False),
     "cosine": KernelFacts(),
-    "laplacian": KernelFacts(("gamma",), distances=manhattan_distances),
+    "laplacian": KernelFacts(("gamma",), distances=manhattan_distances, of_differences=True),
     "linear": KernelFacts(),
     "poly": _POLYNOMIAL,
     "polynomial": _POLYNOMIAL,
-    "rbf": KernelFacts(("gamma",), distances=partial(euclidean_distances, squared=True)),
+    "rbf": KernelFacts(("gamma",), distances=partial(euclidean_distances, squared=True), of_differences=True),
     "sigmoid": KernelFacts(("gamma", "coef0"), positive=False),
 }
 # Of a function that the user wrote nothing is known; it gets the rows as they are.

@@ -229,6 +229,11 @@ class MissingLabelFit:
         return 2.0 * scale * self._YC - scale**2 * self._CC
 
     @property
+    def dual_size(self) -> float:
+        """The sum of c^2 over the weights of rows, which are at least those of labels over the number of tasks."""
+        return self._problem.n_tasks * self._CC / (self._problem.ridge * self._problem.alpha)
+
+    @property
     def gap(self) -> float:
         """Relative gap of the supervised step."""
         norm = self._problem.alpha * float(np.sum(self._A * self.Q))
