@@ -7,6 +7,7 @@ for each; seeds that are in the file are not run again, so that an interrupted r
 
 import argparse
 import json
+import signal
 import time
 import traceback
 import warnings
@@ -22,6 +23,8 @@ from threadpoolctl import threadpool_limits
 # What rounding may do to an objective that is summed in another order.
 ROUNDING = 1e-9
 SLOW = 15.0
+# A fit that takes longer than this is stopped.
+STOP = 20.0
 FAILURES = (
     "certified, and wrong",
     "bound above the objective",
@@ -35,6 +38,7 @@ FAILURES = (
 
 def main():
     arguments = parse_arguments()
+    signal.signal(signal.SIGVTALRM, give_up)
     path = Path(arguments.out)
     finished = read(path)
     started = time.monotonic()
@@ -71,6 +75,10 @@ def read(path):
     return lines
 
 
+def give_up(*_):
+    raise TimeoutError
+
+
 def attempt(seed):
     """One fit, and what came of it."""
     case = draw(seed)
@@ -78,6 +86,7 @@ def attempt(seed):
     started = time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        signal.setitimer(signal.ITIMER_VIRTUAL, STOP)
         try:
             est = case.estimator.fit(case.X, case.y, **case.extra)
         except (ValueError, TypeError) as error:
@@ -85,10 +94,14 @@ def attempt(seed):
             if "skmtl" not in str(traceback.extract_tb(error.__traceback__)[-1].filename):
                 line["failures"].append("foreign exception")
             est = None
+        except TimeoutError:
+            line["outcome"], est = "stopped", None
         except Exception as error:
             line |= {"outcome": "failed", "message": f"{type(error).__name__}: {error}"[:300]}
             line["failures"].append("foreign exception")
             est = None
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
     line["seconds"] = round(time.process_time() - started, 3)
     if line["seconds"] > SLOW:
         line["failures"].append("slow")

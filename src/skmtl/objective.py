@@ -53,6 +53,10 @@ class Fit(Protocol):
     def dual_size(self) -> float:
         """The sum of squares of C, or more; of rows in proportion to their weights."""
 
+    @property
+    def dual_error(self) -> float:
+        """What rounding may add to ``dual`` where it is a difference of large numbers."""
+
     def energy(self, A: Array) -> Array:
         """Inner products of the tasks' own parts, without the common one, of shape (T, T): B'KB (SKMTL eq. 6)."""
 
@@ -162,12 +166,16 @@ class Problem:
 
     def objective(self, A: Array, fit: Fit) -> float:
         """P(f, A) for a predictor solved with this A."""
-        # (SKMTL eq. 4), its penalty in brackets; a structure that is known costs what it costs, and may be singular.
+        # (SKMTL eq. 4), its penalty in brackets.
+        return fit.value + self.alpha * self.structure_cost(A)
+
+    def structure_cost(self, A: Array) -> float:
+        """eps tr(A^-1) + R(A); a structure that is known costs what it costs, and may be singular."""
         cost = self.penalty.value(A)
         if not self.penalty.known:
             inverse = inverse_spd(A)
             cost += np.inf if inverse is None else self.eps * float(np.trace(inverse))
-        return fit.value + self.alpha * cost
+        return cost
 
     def bound(self, A: Array, fit: Fit, scale: float = 1.0) -> float:
         """The lower bound on P that the dual coefficients of ``fit``, scaled, prove with A as a guess."""

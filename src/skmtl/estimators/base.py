@@ -31,9 +31,8 @@ from skmtl.targets import Coding, TaskData
 UNKNOWN = KernelFacts()
 # Fitted attributes that not every fit sets.
 SOMETIMES = ("classes_", "coef_", "dual_coef_", "feature_coef_", "feature_names_in_", "landmarks_")
-# How far the objective of the returned model may be from the one that was certified, relative to it, and how often the
-# model is refined where it is further.
-ROUNDING, REFINEMENTS = 1e-6, 4
+# How often a model is refined whose objective is not the one that was certified.
+REFINEMENTS = 4
 
 
 class MultiTaskEstimator(LearnedTasks, DrawsRelations, BaseEstimator):
@@ -253,9 +252,8 @@ def _prove_returned(training: Training, settings: Settings, solution: Solution, 
         return model, solution
     values = training.values(model.coef)
     objective = training.objective(solution, settings, model, values)
-    allowed = max(ROUNDING, tol) * abs(solution.objective)
     for _ in range(REFINEMENTS):
-        if abs(objective - solution.objective) <= allowed:
+        if solution.agrees(objective, tol):
             break
         refined = training.refine(solution, model, values)
         refined_values = training.values(refined.coef)
@@ -263,7 +261,7 @@ def _prove_returned(training: Training, settings: Settings, solution: Solution, 
         if not abs(better - solution.objective) < 0.5 * abs(objective - solution.objective):
             break
         model, values, objective = refined, refined_values, better
-    return model, solution.returned(objective, lost=not abs(objective - solution.objective) <= allowed)
+    return model, solution.returned(objective, tol)
 
 
 def _predictions(coding: Coding, loss: Loss, F: Array) -> NDArray[Any]:

@@ -16,9 +16,15 @@ from sklearn.utils import check_random_state
 from skmtl._linalg import Array, eigvalsh
 from skmtl._rows import as_rows
 from skmtl._validation import check_count, check_positive
-from skmtl.features.kernels import KERNELS, Kernel, kernel_diagonal, unknown_kernel
+from skmtl.features.kernels import (
+    KERNELS,
+    Kernel,
+    can_expand,
+    kernel_diagonal,
+    polynomial_from,
+    unknown_kernel,
+)
 from skmtl.features.landmarks import leverage_landmarks, pivoted_cholesky, uniform_landmarks
-from skmtl.features.origin import can_expand, mean_row, polynomial_from
 
 # How landmarks are drawn, or the landmarks themselves.
 Landmarks = str | ArrayLike
@@ -126,7 +132,7 @@ class KernelMap(FeatureMap):
         self.up_to_constants = up_to_constants
 
     def fit(self, X: Array) -> Self:
-        self.X_fit_, self.origin_ = X, mean_row(X)
+        self.X_fit_, self.origin_ = X, _mean_row(X)
         return self
 
     def transform(self, X: Array) -> Array:
@@ -219,7 +225,7 @@ class NystroemMap(KernelMap):
     def fit(self, X: Any) -> Self:
         self.origin_ = np.zeros(X.shape[1])
         points = self._given(X.shape[1]) if not isinstance(self.landmarks, str) else self._drawn(X)
-        self.origin_ = mean_row(points)
+        self.origin_ = _mean_row(points)
         K = self._evaluate(points, points)
         if not np.all(np.isfinite(K)):
             raise ValueError("the kernel has NaN or infinite values here; scale the features or change its parameters.")
@@ -301,3 +307,8 @@ def make_feature_map(
     if kernel == "precomputed":
         return PrecomputedMap()
     return KernelMap(kernel, params, feature_scale, up_to_constants)
+
+
+def _mean_row(X: Any) -> Array:
+    """The mean of the rows, (d,); zero where the rows are sparse, for moving would fill them."""
+    return np.zeros(X.shape[1]) if sparse.issparse(X) else np.asarray(X.mean(axis=0))

@@ -21,6 +21,8 @@ from skmtl.solvers.systems import (
 )
 
 SMALLEST_GAP = 1e-18
+# Sums of many numbers are wrong by about this, relative to their size.
+ROUNDING = 4.0 * float(np.finfo(float).eps)
 TINY = float(np.finfo(float).tiny)
 
 
@@ -232,6 +234,11 @@ class MissingLabelFit:
     def dual_size(self) -> float:
         """The sum of c^2 over the weights of rows, which are at least those of labels over the number of tasks."""
         return self._problem.n_tasks * self._CC / (self._problem.ridge * self._problem.alpha)
+
+    @property
+    def dual_error(self) -> float:
+        """The rounding of sums of squares of the labels."""
+        return ROUNDING * float(self._problem.observed.squares.sum()) / self._problem.observed.n
 
     @property
     def gap(self) -> float:

@@ -83,6 +83,9 @@ class Ridge:
 class RidgeFit:
     """The best f for A = U diag(a) U', with C = V [ (V'YU) / (k_i a_j + n alpha) ] U' + (Y - VV'Y) / (n alpha)."""
 
+    # Nothing cancels in its sums.
+    dual_error: ClassVar[float] = 0.0
+
     def __init__(self, problem: Ridge, a: Array, U: Array) -> None:
         self._problem, self._U = problem, U
         ridge = problem.n * problem.alpha

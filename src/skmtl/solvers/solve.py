@@ -17,6 +17,8 @@ from skmtl.solvers.screened import solve_screened
 
 # What rounding costs a bound is known to first order where it is below this share of the tolerance.
 NEXT_TO_NOTHING = 1e-2
+# How far the objective of the returned model may be from the one that was certified, relative to it.
+ROUNDING = 1e-6
 SOLVERS: dict[str, Callable[..., tuple[Proof, int]]] = {
     "newton": solve_jointly,
     "anderson": partial(alternate, accelerate=True),
@@ -70,9 +72,10 @@ def _account_for_rounding(problem: Problem, proof: Proof, tol: float) -> Proof:
     trace = float(np.trace(predictor_structure(proof.structure, problem.common)))
     cost = problem.alpha * problem.rounding * proof.fit.dual_size * trace
     if cost <= NEXT_TO_NOTHING * tol * abs(proof.objective):
-        return replace(proof, lower_bound=proof.lower_bound - cost)
+        return replace(proof, lower_bound=proof.lower_bound - cost - proof.fit.dual_error)
     careful = problem.certify(proof.structure, proof.fit)
-    return careful if careful.gap <= tol else problem.tighten(careful)
+    careful = careful if careful.gap <= tol else problem.tighten(careful)
+    return replace(careful, lower_bound=careful.lower_bound - proof.fit.dual_error)
 
 
 def _joint_solver(problem: Problem, solver: str, *, certify: bool) -> Callable[..., tuple[Proof, int]]:
@@ -182,17 +185,22 @@ class Solution:
         gap = self.gap * share * abs(self.objective) / abs(objective)
         return replace(self, objective=objective, lower_bound=bound, gap=gap, history=history)
 
-    def returned(self, objective: float, *, lost: bool) -> "Solution":
-        """The same of a model with this objective, as recomputed; ``lost`` where that is more than rounding away."""
+    def returned(self, objective: float, tol: float) -> "Solution":
+        """The same of the model that is returned, whose objective was recomputed."""
         gap = abs(objective - self.lower_bound) / max(abs(objective), np.finfo(float).tiny)
-        if not lost:
-            return replace(self, objective=objective, lower_bound=min(self.lower_bound, objective), gap=gap)
+        bound = min(self.lower_bound, objective)
+        same = replace(self, objective=objective, lower_bound=bound, gap=gap)
+        if gap <= tol or self.lost or self.agrees(objective, tol):
+            return same
         status = (
             f"The certificate is not of this model: its objective is {objective:.3g}, that of the certified solution "
             f"{self.objective:.3g}. Digits were lost to rounding on the way back from the solver."
         )
-        bound = min(self.lower_bound, objective)
-        return replace(self, objective=objective, lower_bound=bound, gap=gap, converged=False, status=status, lost=True)
+        return replace(same, converged=False, status=status, lost=True)
+
+    def agrees(self, objective: float, tol: float) -> bool:
+        """Whether an objective is this one, to rounding."""
+        return abs(objective - self.objective) <= max(ROUNDING, tol) * abs(self.objective)
 
     @property
     def certificate(self) -> str:

@@ -192,12 +192,6 @@ class Training:
         away = self.design.scores(coef)[rows] - self.feature_map.transform(self.data.X[rows]) @ lifted
         return Model(lifted, constant + away.mean(axis=0))
 
-    def scores(self, solution: Solution) -> Array:
-        """The scores of a solution at the training rows, laid out like the labels, for standardized labels."""
-        labels = self.labels
-        F = self.design.scores(solution.coef) + solution.intercept
-        return labels.arrange(F[np.arange(len(F)), labels.tasks] if labels.long else F)
-
     def values(self, coef: Array) -> Array:
         """Z coef at the training rows, (n, n_tasks), for coefficients on the feature map."""
         X, step = self.data.X, max(BLOCK_ENTRIES // len(coef), 1)
@@ -209,14 +203,12 @@ class Training:
         F = values + model.intercept
         F = labels.arrange(F[np.arange(len(F)), labels.tasks] if labels.long else F)
         F = self.scaling.apply(labels.with_labels(F, labels.weight))
-        data = self._share * (self._data_term(F) - self._data_term(self.scores(solution)))
         # In the eigenbasis of the structure, so that directions in which it is small are not lost beside the others.
         a, U = eigh(predictor_structure(solution.structure, settings.common))
         there = a > SINGULAR * a[-1]
-        before = np.sum((solution.coef @ U) ** 2, axis=0)
-        after = self.feature_map.squared_norms(model.coef / scale @ U, values / scale @ U)
-        norm = float(np.sum((after - before)[there] / a[there]))
-        return solution.objective + data + settings.alpha * norm
+        squares = self.feature_map.squared_norms(model.coef / scale @ U, values / scale @ U)
+        cost = float(np.sum(squares[there] / a[there])) + self.problem(settings).structure_cost(solution.structure)
+        return self._share * self._data_term(F) + self._single_loss + settings.alpha * cost
 
     def refine(self, solution: Solution, model: Model, values: Array) -> Model:
         """The model with what its values miss of the solution's fitted once more."""
