@@ -14,6 +14,8 @@ from skmtl._linalg import Array, Mask, eigh_in_place, not_psd
 from skmtl.features import FeatureMap
 
 BLOCK = 256
+# Kernels beyond this have squares that overflow.
+LARGEST = 1e150
 # An eigenvalue is wrong by about this, relative to the largest.
 ROUNDING = 4.0 * float(np.finfo(float).eps)
 
@@ -74,6 +76,10 @@ class KernelDesign:
         # The transpose of a symmetric matrix is itself, in the order of memory that LAPACK overwrites.
         K = K.T
         size = float(np.abs(np.diag(K)).max())
+        if size > LARGEST:
+            raise ValueError(
+                f"the kernel reaches {size:.3g}, beyond what double precision can square; scale the features."
+            )
         self.center = np.zeros(n)
         self._constant = None
         if intercept:

@@ -91,7 +91,7 @@ def _joint_solver(problem: Problem, solver: str, *, certify: bool) -> Callable[.
 
 def _choose_solver(problem: Problem, solver: str) -> str:
     """The name of a solver that can solve the problem."""
-    if solver not in ("auto", *SOLVERS):
+    if not isinstance(solver, str) or solver not in ("auto", *SOLVERS):
         raise ValueError(f"solver={solver!r} is not known; choose one of auto, {', '.join(SOLVERS)}.")
     obstacles = []
     if not problem.penalty.joint:
