@@ -4,6 +4,7 @@ A predictor is ``transform(X) @ coef``, and its squared norm ``coef' M coef`` wi
 """
 
 from collections.abc import Mapping
+from math import comb
 from typing import Any, Self
 
 import numpy as np
@@ -56,6 +57,10 @@ class FeatureMap(BaseEstimator):
     def n_functions(self, n_features: int) -> int:
         """D, the number of basis functions for rows with so many features."""
         return n_features
+
+    def rank(self) -> float:
+        """The largest rank that the kernel can have on any rows, of a map that is fitted."""
+        return np.inf
 
     def size(self, X: Any, *, center: bool) -> float:
         """The mean of the diagonal of the kernel on the rows of X; of features about their mean with ``center``."""
@@ -140,6 +145,12 @@ class KernelMap(FeatureMap):
 
     def n_functions(self, n_features: int) -> int:
         return int(self.X_fit_.shape[0])
+
+    def rank(self) -> float:
+        degree = (self.params or {}).get("degree", 3)
+        if self.kernel not in ("poly", "polynomial") or not can_expand(degree):
+            return np.inf
+        return float(comb(self.X_fit_.shape[1] + int(degree), int(degree)))
 
     def size(self, X: Any, *, center: bool) -> float:
         return float(np.mean(kernel_diagonal(X, self._evaluate)))

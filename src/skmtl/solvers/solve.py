@@ -45,7 +45,7 @@ def solve(
     name = _choose_solver(problem, solver)
     progress = Progress(callback)
     # No step can gain what rounding hides: it is accounted for at the end.
-    whole, problem = problem, replace(problem, rounding=0.0)
+    whole, problem = problem, replace(problem, rounding=None)
     with single_threaded(problem.n_tasks):
         if problem.penalty.known and not certify:
             A = problem.penalty.structure(problem.n_tasks)
@@ -70,8 +70,8 @@ def _account_for_rounding(problem: Problem, proof: Proof, tol: float) -> Proof:
     """The proof for all kernels that rounding cannot tell from the one at hand."""
     # To first order, which is all of it where it is next to nothing.
     trace = float(np.trace(predictor_structure(proof.structure, problem.common)))
-    cost = problem.alpha * problem.rounding * proof.fit.dual_size * trace
-    if cost <= NEXT_TO_NOTHING * tol * abs(proof.objective):
+    cost = problem.alpha * problem.hidden(proof.fit) * trace
+    if not problem.penalty.known and cost <= NEXT_TO_NOTHING * tol * abs(proof.objective):
         return replace(proof, lower_bound=proof.lower_bound - cost - proof.fit.dual_error)
     careful = problem.certify(proof.structure, proof.fit)
     careful = careful if careful.gap <= tol else problem.tighten(careful)

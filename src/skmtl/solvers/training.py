@@ -26,7 +26,7 @@ AUTO_EPS, AUTO_EPS_TOL = 1e-2, 1e-4
 # Numbers that rows may become at a time where nothing but their predictions is kept: 64 MB.
 BLOCK_ENTRIES = 2**23
 # A structure does not have directions whose eigenvalues are smaller than this, relative to the largest.
-SINGULAR = 1e-14
+SINGULAR = 1e-18
 # Rows from which constants are read where the kernel came from elsewhere.
 CONSTANT_ROWS = 64
 
