@@ -46,10 +46,9 @@ def centered_kernel(X, kernel):
     return H * K * H
 
 
-def primal(K, Y, est):
-    """The objective of the structure that was returned, with the best predictor for it: no less than the optimum."""
-    n, alpha = Y.rows, mpmath.mpf(est.alpha)
-    A = exact(est.structure_)
+def primal(K, Y, A, alpha):
+    """The least loss and norm of predictors for the structure A."""
+    n, A, alpha = Y.rows, exact(A), mpmath.mpf(alpha)
     values, U = mpmath.eigsy(A)
     rotated, total = Y * U, mpmath.mpf(0)
     for t in range(A.rows):
@@ -66,7 +65,7 @@ def test_a_known_structure_is_solved_as_exactly_as_it_says(alpha, scale, offset,
         # Whole numbers, so that it is singular without rounding.
         B = rng.integers(-3, 4, (3, 2))
         est = MultiTaskRegressor(Fixed(B @ B.T), alpha=alpha, scale_targets=False).fit(X, Y)
-        optimum = primal(centered_kernel(X, "linear"), exact(Y), est)
+        optimum = primal(centered_kernel(X, "linear"), exact(Y), B @ B.T, alpha)
         assert float(mpmath.mpf(est.solution_.lower_bound) / optimum) <= 1.0 + ROUNDING
         assert est.solution_.objective == pytest.approx(float(optimum), rel=est.tol)
 
@@ -83,7 +82,7 @@ def test_the_optimum_lies_between_bound_and_objective(alpha, kernel, mu, rng):
         eps, n, strength = mpmath.mpf(est.eps_), len(Y), mpmath.mpf(alpha)
         inverse = A**-1
         R = trace(A) + (1 - mpmath.mpf(mu)) * mpmath.fsum(abs(A[t, s]) for t in range(3) for s in range(3) if t != s)
-        above = primal(K, targets, est) + strength * (eps * trace(inverse) + R)
+        above = primal(K, targets, est.structure_, alpha) + strength * (eps * trace(inverse) + R)
         assert est.solution_.lower_bound <= float(above) * (1.0 + ROUNDING)
         assert est.solution_.objective >= float(above) * (1.0 - ROUNDING)
         below = dual_bound(K, targets, A, eps, n, strength, mpmath.mpf(mu))

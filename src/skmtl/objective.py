@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from skmtl._linalg import Array, eigh, inverse_spd
+from skmtl._linalg import Array, eigh, inverse_spd, without_rounding
 from skmtl.penalties.base import StructurePenalty
 
 # Candidates for one minus the scale of the dual coefficients.
@@ -213,7 +213,7 @@ class Problem:
     def _known_norm(self, A: Array, fit: Fit) -> float:
         """tr((A + c 11') Q), in the eigenbasis, where the directions that a singular A does not have cost nothing."""
         a, U = eigh(predictor_structure(A, self.common))
-        a, squares = np.maximum(a, 0.0), (fit.factor @ U) ** 2
+        a, squares = without_rounding(a), (fit.factor @ U) ** 2
         norm = float(np.sum(squares @ a))
         if self.rounding is None:
             return norm
