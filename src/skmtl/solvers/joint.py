@@ -19,7 +19,8 @@ Stage = Callable[[Array, float, bool], tuple[Array, float, int]]
 WARM_ITERATIONS, FEW_ITERATIONS = 25, 8
 DIAGONAL_ROUNDS, DIAGONAL_TOL = 20, 0.03
 # Errors of values that are iterated, relative to the part of them that the structure is learned from: at first, from a
-# start that is near, and relative to what the last step gained. Newton's step is wrong by the root of what its values are wrong by.
+# start that is near, and relative to what the last step gained. Newton's step is wrong by the root of what its values
+# are wrong by.
 FIRST_ERROR, NEAR_ERROR, GAIN_ERROR = 1e-2, 1e-5, 1e-3
 # The bound is wrong by about a tenth of what dual coefficients are wrong by, relative to their size.
 # A gap of this share of the tolerance needs no better ones.
@@ -194,7 +195,7 @@ def _near_start(problem: Problem) -> Array | None:
 
 
 def _follow_surrogates(problem: Problem, A: Array) -> Array:
-    """A few rounds of solving the problem with a quick step in place of its own, each agreeing with it at the last A."""
+    """A few rounds of solving the problem with a quick step in place of its own that agrees with it at the last A."""
     for k in range(SURROGATE_ROUNDS):
         surrogate = cast(EliminatedFit, problem.fit(A, tol=START_TOL if k else ROUGH_TOL)).surrogate()
         if surrogate is None:
