@@ -14,6 +14,8 @@ from skmtl.solvers.cost import choose_road, roads, worth_refactorizing
 from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.newton_cg import NewtonStep
 from skmtl.solvers.observed import ObservedRows
+from skmtl.solvers.systems import FeatureSystem
+from skmtl.solvers.task_blocks import TaskBlockSystem
 from skmtl.targets import LongLabels, TableLabels
 
 N_TASKS, N_ROWS, RANK = 4, 15, 6
@@ -320,3 +322,24 @@ def test_rough_products_are_near(rng, layout):
         W = rng.standard_normal((9, N_TASKS)) / scale
         exact = observed.curve(W)
         np.testing.assert_allclose(observed.curve_roughly(W), exact, rtol=1e-4, atol=1e-5 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 1e-3, 1.0])
+@pytest.mark.parametrize("common", [0.0, 100.0])
+def test_blocks_of_tasks_need_few_steps(rng, alpha, common):
+    """With features that are constant in a task, so that others have to tell, and tasks alike or not."""
+    n_tasks, per_task, rank = 20, 30, 12
+    tasks = np.repeat(np.arange(n_tasks), per_task)
+    rows = rng.standard_normal((len(tasks), rank))
+    rows[:, :4] = rng.standard_normal((n_tasks, 4))[tasks]
+    labels = LongLabels.from_rows(rng.standard_normal(len(tasks)), np.ones(len(tasks)), tasks, n_tasks)
+    observed = ObservedRows(rows, np.full(rank, per_task * 1.0), labels, intercept=True)
+    root = rng.standard_normal((n_tasks, n_tasks))
+    A = root @ root.T / n_tasks + 0.1 * np.eye(n_tasks) + common
+    ridge = observed.n * alpha
+    exact = FeatureSystem(observed, A, ridge)
+    found = TaskBlockSystem(observed, *np.linalg.eigh(A), ridge, np.zeros((rank, n_tasks)), 1e-16)
+    np.testing.assert_allclose(found.W, exact.W, atol=1e-6 * np.abs(exact.W).max())
+    assert found.norm == pytest.approx(exact.norm, rel=1e-6)
+    rough = TaskBlockSystem(observed, *np.linalg.eigh(A), ridge, np.zeros((rank, n_tasks)), 1e-4)
+    assert rough.steps <= 40

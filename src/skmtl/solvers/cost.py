@@ -28,6 +28,8 @@ WAIT, CALL = 10.0, 1e6
 EIGH = 10.0
 # Of a fit: factors where they are reused, and where they are not; steps with a factor; structures that are visited.
 FEW_FACTORS, FACTORS, FACTOR_STEPS, STRUCTURES = 2, 5, 60, 20
+# Where each task has a matrix: structures, and steps of conjugate gradients for each.
+BLOCK_STRUCTURES, BLOCK_STEPS = 8, 15
 # What one step of conjugate gradients must gain, in all of a supervised step, as a logarithm.
 GAIN = float(np.log(1e5))
 # Numbers in double precision that a matrix may have: 512 MB.
@@ -105,8 +107,12 @@ def roads(observed: "Observed", alpha: float) -> dict[str, float]:
     n_labels, (r, n_tasks) = observed.n_labels, observed.cross.shape
     n_rows, product = observed.n_rows, observed.product_cost
     steps, x = steps_without_factor(observed, alpha)
-    # The second derivative is as near as the preconditioner; the worse it is, the more structures are visited.
-    costs = {"iterative": STRUCTURES / max(1.0 - np.sqrt(x), 1e-3) ** 2 * steps * product}
+    iterations = STRUCTURES * steps * product
+    if observed.by_grams:
+        # With a matrix per task and one of what they share for a preconditioner.
+        iterations = BLOCK_STRUCTURES * (BLOCK_STEPS * 2.0 * product + EIGH * n_tasks**3)
+    # The second derivative is as near as the mean of all tasks; the worse it is, the more structures are visited.
+    costs = {"iterative": iterations / max(1.0 - np.sqrt(x), 1e-3) ** 2}
     size = r * n_tasks
     if observed.has_grams and size**2 <= LARGEST:
         factor = size**3 / 3.0 + n_tasks**3 * r**2 + WAIT * size**2

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from skmtl._linalg import Array, symmetric_part
+from skmtl._linalg import Array, eigh, symmetric_part
 from skmtl.solvers.completed import CompletedFactor
 from skmtl.solvers.cost import (
     choose_road,
@@ -26,6 +26,7 @@ from skmtl.solvers.systems import (
     dual_coefficients,
     pairs,
 )
+from skmtl.solvers.task_blocks import SINGULAR, TaskBlockSystem
 
 SMALLEST_GAP = 1e-18
 # A gap that is good enough for a start, and for nothing else.
@@ -120,13 +121,13 @@ class MissingLabelRidge:
         if self.road == "features":
             return MissingLabelFit.from_predictors(self, A, FeatureSystem(observed, A, ridge)), True
         if self.road == "iterative":
-            system = IterativeSystem(observed, A, ridge, self._W, gap)
+            system = self._iterate(A, gap)
             self._W = system.W
             return MissingLabelFit.from_predictors(self, A, system), False
         entries = observed.entries()
         renew = self._factor is None or worth_refactorizing(self._factor[0], A, ridge, gap, observed.product_cost)
         if renew and gap >= ROUGH_GAP and roughly_cheaper(observed, self.alpha, gap, self.road):
-            system = IterativeSystem(observed, A, ridge, self._W, gap)
+            system = self._iterate(A, gap)
             self._W = system.W
             return MissingLabelFit.from_predictors(self, A, system), False
         if self._factor is None or renew:
@@ -137,6 +138,13 @@ class MissingLabelRidge:
             c = dual_coefficients(factor, entries, A, ridge, start, gap)
         self._factor = factor, c
         return MissingLabelFit.from_labels(self, A, factor, c), renew
+
+    def _iterate(self, A: Array, gap: float) -> TaskBlockSystem | IterativeSystem:
+        if self.observed.by_grams:
+            a, U = eigh(A)
+            if a[0] > SINGULAR * a[-1]:
+                return TaskBlockSystem(self.observed, a, U, self.ridge, self._W, gap)
+        return IterativeSystem(self.observed, A, self.ridge, self._W, gap)
 
     def _factorize(self, A: Array) -> LabelFactor | CompletedFactor:
         observed = self.observed

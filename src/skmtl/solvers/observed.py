@@ -55,6 +55,10 @@ class Observed(Protocol):
         """Whether ``grams`` are known, or can be."""
 
     @property
+    def by_grams(self) -> bool:
+        """Whether ``curve`` multiplies by the ``grams``."""
+
+    @property
     def has_entries(self) -> bool:
         """Whether ``entries`` are known."""
 
@@ -90,6 +94,9 @@ class Observed(Protocol):
 
     def grams(self) -> Array:
         """The G_t, of shape (n_tasks, r, r), where they are known."""
+
+    def gram_bases(self) -> tuple[Array, Array]:
+        """Eigenvalues and eigenvectors of the G_t, of shapes (n_tasks, r) and (n_tasks, r, r)."""
 
     def bases(self) -> list[TaskBasis]:
         """The G_t decomposed."""
@@ -145,8 +152,8 @@ class ObservedRows:
             y = y - labels.spread(self.target_mean)
         self.squares = labels.sums(labels.weight * y**2)
         self.n_rows, r, size = len(rows), len(values), labels.y.size
-        self._small = worth_forming_grams(self.n_rows, r, size, self.n_labels, labels.n_tasks)
-        self.product_cost = gram_product(r, labels.n_tasks) if self._small else row_product(self.n_rows, r, size)
+        self.by_grams = worth_forming_grams(self.n_rows, r, size, self.n_labels, labels.n_tasks)
+        self.product_cost = gram_product(r, labels.n_tasks) if self.by_grams else row_product(self.n_rows, r, size)
         self.has_grams, self.has_entries = labels.n_tasks * r**2 <= LARGEST, True
         # A table whose rows were decomposed, all of them, with the weights that its labels have.
         whole = labels.weight.ndim == 2 and float(row_weight.sum()) == self._row_total
@@ -154,12 +161,12 @@ class ObservedRows:
         self.n_missing = size - self.n_labels if uniform and np.all(labels.sums(labels.weight) > 0.0) else None
 
     def curve(self, W: Array) -> Array:
-        if self._small:
+        if self.by_grams:
             return times_grams(self._grams, W)
         return self._labels.normal(self._Phi, self._labels.weight, W, center=self._intercept)
 
     def curve_roughly(self, W: Array) -> Array:
-        if self._small:
+        if self.by_grams:
             return times_grams(self._grams, W)
         Phi, weight, scale = self._single
         size = max(float(np.abs(W).max(initial=0.0)), TINY)
@@ -179,6 +186,13 @@ class ObservedRows:
 
     def grams(self) -> Array:
         return self._grams
+
+    @cached_property
+    def _gram_bases(self) -> tuple[Array, Array]:
+        return decompose(self._grams)
+
+    def gram_bases(self) -> tuple[Array, Array]:
+        return self._gram_bases
 
     @cached_property
     def _bases(self) -> list[TaskBasis]:
@@ -254,6 +268,17 @@ class ObservedMoments:
     def grams(self) -> Array:
         return self.stacked
 
+    @property
+    def by_grams(self) -> bool:
+        return len(self.stacked) > 0
+
+    @cached_property
+    def _gram_bases(self) -> tuple[Array, Array]:
+        return decompose(self.stacked)
+
+    def gram_bases(self) -> tuple[Array, Array]:
+        return self._gram_bases
+
     @cached_property
     def _bases(self) -> list[TaskBasis]:
         return [
@@ -291,6 +316,12 @@ class ObservedMoments:
 def times_grams(grams: Array, W: Array) -> Array:
     """(G_t w_t), of shape (r, n_tasks)."""
     return (grams @ W.T[:, :, None])[:, :, 0].T
+
+
+def decompose(grams: Array) -> tuple[Array, Array]:
+    """Eigenvalues, none negative, and eigenvectors of all G_t."""
+    g, X = np.linalg.eigh(grams)
+    return np.maximum(g, 0.0), X
 
 
 def _basis(Phi: Array, b: Array) -> TaskBasis:
