@@ -2,8 +2,8 @@ r"""Conjugate gradients where the products G_t of every task are at hand.
 
 The best predictors solve :math:`G_t w_t + n \alpha (W A^{-1})_t = b_t`. A task with many labels hardly hears the
 others, so that :math:`G_t + n \alpha (A^{-1})_{tt}`, one small matrix per task, is nearly all of it. What is far from
-that is what many tasks share: predictors :math:`g u'` along the leading eigenvectors u of A, for which the system is small. The
-preconditioner is the sum of both inverses (domain decomposition of two levels).
+that is what many tasks share: predictors :math:`g u'` along the leading eigenvectors u of A, for which the system is
+small. The preconditioner is the sum of both inverses (domain decomposition of two levels).
 """
 
 from functools import cached_property
