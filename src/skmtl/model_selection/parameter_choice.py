@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import check_array
 
-from skmtl.model_selection.compare import compare_methods
+from skmtl.model_selection.judging import Judgement, best_rival, is_apart, judge_model
 from skmtl.model_selection.kernel_choice import (
     KERNELS,
     N_FOLDS,
@@ -21,6 +19,7 @@ from skmtl.model_selection.kernel_choice import (
     quick_search,
     take_rows,
 )
+from skmtl.model_selection.scores import SCORES
 from skmtl.penalties import Independent
 
 # Searches stop early, for they only compare; the fit that is kept is exact.
@@ -37,17 +36,18 @@ class ParameterChoice:
         With these parameters, not fitted.
     search : MultiTaskRegressorCV or MultiTaskClassifierCV
         How candidates are fitted and compared; fitted where something was chosen.
-    alphas : list of float
-        The strengths that did best for shared and for independent tasks, and that of the estimator.
     rows : ndarray of int
         The rows that decided, and that judge.
     reasons : tuple of str
         Why, as sentences.
+    rival : dict or None
+        Parameters of the best candidate that shares, where the estimator does not, or the other way about; None where
+        nothing was compared.
 
     See Also
     --------
     choose_parameters, given_parameters : Make one.
-    compare_with_independent : Judges it.
+    judge_choice : Judges it.
 
     Examples
     --------
@@ -55,15 +55,15 @@ class ParameterChoice:
     >>> from skmtl.model_selection import choose_parameters, quick_search
     >>> search = quick_search(alphas=[1.0])
     >>> choice = choose_parameters(*load_linnerud(return_X_y=True), search=search, kernels=["linear"])
-    >>> choice.alphas, choice.estimator.alpha, len(choice.rows)
-    ([1.0], 1.0, 20)
+    >>> choice.estimator.alpha, len(choice.rows)
+    (1.0, 20)
     """
 
     estimator: Any
     search: Any
-    alphas: list[float]
     rows: Index
     reasons: tuple[str, ...]
+    rival: dict[str, Any] | None = None
 
 
 def choose_parameters(
@@ -100,7 +100,7 @@ def choose_parameters(
 
     See Also
     --------
-    compare_with_independent : Whether the choice is better than independent tasks.
+    judge_choice : Whether the choice is better than independent tasks.
     MultiTaskRegressorCV, MultiTaskClassifierCV : The search at one kernel.
 
     Examples
@@ -132,7 +132,7 @@ def choose_parameters(
     if len(rows) < X.shape[0]:
         reasons.append(f"Parameters were chosen on {len(rows)} of {X.shape[0]} rows, drawn at random.")
     estimator = clone(fitted.best_estimator_).set_params(tol=FINAL_TOL)
-    return ParameterChoice(estimator, fitted, _best_alphas(fitted), rows, (*reasons, fitted.verdict_))
+    return ParameterChoice(estimator, fitted, rows, tuple(reasons), best_rival(fitted))
 
 
 def given_parameters(estimator: Any, X: Any, Y: Any, *, search: Any = None, tasks: Any = None) -> ParameterChoice:
@@ -167,16 +167,16 @@ def given_parameters(estimator: Any, X: Any, Y: Any, *, search: Any = None, task
     >>> from skmtl.model_selection import given_parameters
     >>> from skmtl.penalties import Sparse
     >>> choice = given_parameters(MultiTaskRegressor(Sparse(0.9), alpha=1.0), *load_linnerud(return_X_y=True))
-    >>> choice.alphas, choice.reasons
-    ([1.0], ('Parameters are as given.',))
+    >>> choice.estimator.alpha, choice.reasons
+    (1.0, ('Parameters are as given.',))
     """
     X = check_array(X, accept_sparse="csr", ensure_all_finite=False)
     rows = draw_rows(X, Y, estimator.kernel, tasks=tasks)
     search = quick_search(estimator.penalty) if search is None else search
-    return ParameterChoice(estimator, search, [estimator.alpha], rows, ("Parameters are as given.",))
+    return ParameterChoice(estimator, search, rows, ("Parameters are as given.",))
 
 
-def compare_with_independent(
+def judge_choice(
     choice: ParameterChoice,
     X: Any,
     Y: Any,
@@ -184,11 +184,11 @@ def compare_with_independent(
     tasks: Any = None,
     cv: int = N_FOLDS,
     callback: Callback | None = None,
-) -> pd.DataFrame:
-    """The chosen method beside independent tasks, task by task.
+) -> Judgement:
+    """The model with the parameters that were chosen, beside independent tasks and a constant, task by task.
 
-    Both may take the strength that the search found best for either of them, chosen anew in every fold; all other
-    parameters are held. Where independent tasks were chosen, the method is that of the search.
+    All parameters are held. Independent tasks have the strength that suits them best; where they were chosen
+    themselves, the best of the shared candidates stands beside them.
 
     Parameters
     ----------
@@ -203,46 +203,42 @@ def compare_with_independent(
     cv : int, default=5
         The number of folds.
     callback : callable, optional
-        Called with ``{"done": k, "total": n}`` after every fit, for a progress bar.
+        Called with ``{"done": k, "total": n}`` after every fold, for a progress bar.
 
     Returns
     -------
-    DataFrame
-        As :func:`compare_methods` returns it.
+    Judgement
+        Scores, the verdict in one sentence, and predictions of rows held out.
 
     See Also
     --------
     choose_parameters : Makes the choice.
+    judge_model : Judges any model.
 
     Examples
     --------
     >>> from sklearn.datasets import load_linnerud
     >>> from sklearn.preprocessing import StandardScaler
-    >>> from skmtl.model_selection import choose_parameters, compare_with_independent
+    >>> from skmtl.model_selection import choose_parameters, judge_choice
     >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
     >>> X = StandardScaler().fit_transform(X)
     >>> choice = choose_parameters(X, Y, kernels=["linear"])
-    >>> compare_with_independent(choice, X, Y)["task"].tolist()
+    >>> judge_choice(choice, X, Y).comparison["task"].tolist()
     ['Weight', 'Waist', 'Pulse', '(all tasks)']
     """
-    estimator, rows = choice.estimator, choice.rows
-    X = check_array(X, accept_sparse="csr", ensure_all_finite=False)[rows]
-    penalty = choice.search.penalty if estimator.penalty.name == Independent.name else estimator.penalty
-    held = {
-        "alphas": choice.alphas,
-        "mus": None if penalty.path_parameter is None else [penalty.get_params()[penalty.path_parameter]],
-        "commons": [estimator.common],
-    }
-    search = at_kernel(choice.search, estimator.kernel, X, gamma=estimator.gamma, **held)
-    Y, tasks = take_rows(Y, rows), take_rows(tasks, rows)
-    return compare_methods(X, Y, {penalty.name: penalty}, estimator=search, cv=cv, tasks=tasks, callback=callback)
+    X = check_array(X, accept_sparse="csr", ensure_all_finite=False)[choice.rows]
+    Y, tasks = take_rows(Y, choice.rows), take_rows(tasks, choice.rows)
+    rival = choice.rival if choice.rival is not None else _best_alone(choice, X, Y, tasks)
+    scoring = choice.search.scoring if choice.search.scoring in (None, *SCORES) else None
+    return judge_model(choice.estimator, X, Y, rival=rival, cv=cv, scoring=scoring, tasks=tasks, callback=callback)
 
 
-def _best_alphas(search: Any) -> list[float]:
-    """The best strengths of shared and of independent tasks in a fitted search, and the one that it chose."""
-    results = search.cv_results_
-    alphas = np.array(results["param_alpha"], dtype=float)
-    apart = np.array(results["param_penalty"] == Independent.name) & np.array(results["param_common"] == 0.0)
-    means = np.where(np.isnan(results["mean_test_score"]), -np.inf, results["mean_test_score"])
-    best = {int(np.argmax(np.where(which, means, -np.inf))) for which in (apart, ~apart) if which.any()}
-    return sorted({float(alphas[i]) for i in best} | {float(alphas[search.best_index_])})
+def _best_alone(choice: ParameterChoice, X: Any, Y: Any, tasks: Any) -> dict[str, Any] | None:
+    """Independent tasks with the strength that suits them best, beside a model that was given."""
+    estimator = choice.estimator
+    if is_apart(estimator):
+        return None
+    alone = {"penalty": Independent(), "mus": None, "commons": [0.0], "alphas": None, "eps_factors": None}
+    search = at_kernel(clone(choice.search).set_params(**alone), estimator.kernel, X, gamma=estimator.gamma)
+    fitted = search.fit(X, Y, tasks=tasks)
+    return {"penalty": Independent(), "alpha": fitted.alpha_, "common": 0.0, "eps": "auto"}
