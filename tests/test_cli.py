@@ -38,7 +38,7 @@ def test_without_the_extra_one_sentence_says_what_to_install(run, monkeypatch, m
     monkeypatch.setitem(sys.modules, missing, None)  # what makes `import` fail
     code, out, err = run(*arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert 'pip install "skmtl[app]"' in err
+    assert 'pip install ".[app]"' in err
 
 
 def test_another_missing_module_is_not_hidden(monkeypatch):

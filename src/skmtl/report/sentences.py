@@ -147,6 +147,7 @@ def read_aloud(summary: dict[str, Any], sentence: Sentence) -> str:
     Returns
     -------
     str
+        What one would say.
 
     See Also
     --------
