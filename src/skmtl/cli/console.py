@@ -22,7 +22,11 @@ def show_table(columns: Iterable[Any], rows: Iterable[Iterable[Any]]) -> None:
         table.add_column(Text(str(column)), overflow="fold", min_width=min(len(str(column)), 16))
     for row in rows:
         table.add_row(*(Text(str(cell)) for cell in row))
-    Console().print(table)
+    # By print, for Rich would take a reader that has gone for an error.
+    console = Console()
+    with console.capture() as drawn:
+        console.print(table)
+    print(drawn.get(), end="")
 
 
 def show_frame(frame: "pd.DataFrame", corner: str) -> None:

@@ -166,7 +166,7 @@ def choose_kernel(
     # All kernels on the same rows, so that their scores can be compared.
     rows = min((draw_rows(X, Y, kernel, tasks=tasks) for kernel in kernels), key=len)
     some = X[rows], take_rows(Y, rows), take_rows(tasks, rows)
-    searches = {}
+    searches: dict[str, Any] = {}
     for kernel in kernels:
         folds = count_folds(callback, len(searches), len(kernels), f"{kernel} kernel")
         one = at_kernel(search, kernel, some[0], penalty="independent", mus=None, cv=CONTEST_FOLDS, callback=folds)
