@@ -22,8 +22,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skmtl.model_selection.search
 from skmtl import MultiTaskClassifier, MultiTaskRegressor
+from skmtl.estimators.clean import clean
 from skmtl.model_selection import SCORES, MultiTaskClassifierCV, MultiTaskRegressorCV, target_scores
-from skmtl.model_selection.candidates import Candidate, CandidateScores, choose, describe_choice
+from skmtl.model_selection.candidates import Candidate, CandidateScores, choose
+from skmtl.model_selection.choice_verdict import describe_choice
+from skmtl.model_selection.search import Selection
 from skmtl.penalties import Fixed, Independent, Sparse
 from skmtl.solvers.training import Settings
 
@@ -177,7 +180,7 @@ def test_independent_tasks_alone_are_grid_search_over_kernel_ridge(rng):
     ).fit(X, Y)
     np.testing.assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], rtol=1e-8)
     assert ours.best_index_ == theirs.best_index_
-    assert "nothing to share" in ours.verdict_
+    assert "nothing is shared" in ours.verdict_
 
 
 def test_a_scorer_of_scikit_learn_agrees_with_cross_val_score(rng):
@@ -326,9 +329,14 @@ def test_the_verdict_says_who_won(rng):
     X, Y = related_tasks(rng, 60, 4)
     # All tasks forced to be one: bad for tasks that differ, good for copies of one.
     alike = MultiTaskRegressorCV(Fixed(np.ones((4, 4))), alphas=[1e-2], kernel="rbf", gammas=[0.1])
-    assert clone(alike).fit(X, Y).verdict_.startswith("Independent tasks win")
-    copies = Y[:, [0]] + rng.standard_normal((60, 4))
-    assert clone(alike).fit(X, copies).verdict_.startswith("Sharing wins")
+    apart = clone(alike).fit(X, Y).verdict_
+    assert apart.startswith("Sharing hurts: ")
+    assert apart.endswith("The model that is kept is independent.")
+    rows = rng.standard_normal((100, 8))
+    copies = rows[:, [0]] + 0.7 * rng.standard_normal((100, 4))
+    together = clone(alike).set_params(alphas=[1e-4], cv=10).fit(rows, copies).verdict_
+    assert together.startswith("Sharing helps: ")
+    assert together.endswith("The model that is kept is fixed.")
 
 
 def test_one_standard_error_says_that_the_best_was_passed_over():
@@ -341,8 +349,13 @@ def test_one_standard_error_says_that_the_best_was_passed_over():
     )
     assert choose(outcome, "best") == 0
     assert choose(outcome, "1se") == 1
-    assert "Sharing wins" in describe_choice([graph, alone], outcome, 0, "r2")
-    assert "within one standard error" in describe_choice([graph, alone], outcome, 1, "r2")
+    X = np.random.default_rng(0).standard_normal((9, 2))
+    data = clean(MultiTaskRegressor(), X, X, None, None)
+    splits = [(np.arange(3, 9), np.arange(3))] * 3
+    words = [describe_choice(Selection([graph, alone], outcome, k, None, splits), data, "r2") for k in (0, 1)]
+    assert all(text.startswith("Too close to call: ") for text in words)
+    assert words[0].endswith("The model that is kept is sparse.")
+    assert "is independent, the sparsest within one standard error" in words[1]
 
 
 def test_one_task(rng):
@@ -499,11 +512,11 @@ def test_training_rows_of_one_class_only(y, rng):
 
 
 def test_a_common_part_is_not_called_a_graph(rng):
-    X = rng.standard_normal((120, 6))
-    y = X @ rng.standard_normal(6) + 0.5 * rng.standard_normal(120)
-    search = MultiTaskRegressorCV("independent", alphas=[1e-2, 0.1, 1.0], cv=3).fit(X, y, tasks=np.arange(120) % 12)
-    assert search.verdict_.startswith("Sharing wins: ")
-    assert "with a common part, against" in search.verdict_
+    X = rng.standard_normal((180, 6))
+    y = X @ rng.standard_normal(6) + 0.5 * rng.standard_normal(180)
+    search = MultiTaskRegressorCV("independent", alphas=[1e-2, 0.1, 1.0], cv=5).fit(X, y, tasks=np.arange(180) % 18)
+    assert search.verdict_.startswith("Sharing helps: ")
+    assert "with a common part and" in search.verdict_
 
 
 def test_folds_that_a_thread_opens_are_the_same(rng, monkeypatch):

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
+# Characters of a line of a table in a pipe or a file.
+FILE_WIDTH = 140
+
 
 def show_table(columns: Iterable[Any], rows: Iterable[Iterable[Any]]) -> None:
     """Print a table that keeps its words whole: long cells fold, none is cut."""
@@ -19,11 +22,12 @@ def show_table(columns: Iterable[Any], rows: Iterable[Iterable[Any]]) -> None:
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        table.add_column(Text(str(column)), overflow="fold", min_width=min(len(str(column)), 16))
+        table.add_column(Text(str(column)), overflow="fold", min_width=min(len(str(column)), 11))
     for row in rows:
         table.add_row(*(Text(str(cell)) for cell in row))
-    # By print, for Rich would take a reader that has gone for an error.
+    # By print, for Rich would take a reader that has gone for an error. A file has no width.
     console = Console()
+    console = console if console.is_terminal else Console(width=FILE_WIDTH)
     with console.capture() as drawn:
         console.print(table)
     print(drawn.get(), end="")
@@ -38,15 +42,21 @@ def _cell(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def show_comparison(comparison: "pd.DataFrame") -> None:
-    """Print what ``compare_methods`` returns: a table per method, with intervals and verdicts."""
+def show_comparison(comparison: "pd.DataFrame", *, kept: str | None = None) -> None:
+    """Print what ``compare_methods`` returns: a table per method, with intervals, and the verdict as a sentence.
+
+    ``kept`` is the method of the model that is kept, where there is one.
+    """
+    from skmtl.model_selection import describe_comparison
+
     for method, table in comparison.groupby("method", sort=False):
-        shown = table.set_index("task")[["score", "independent"]].rename(columns={"score": method})
+        scoring = table["scoring"].iloc[0]
+        names = {"score": f"{method} ({scoring})"}
+        shown = table.set_index("task")[["score", "independent", "constant"]].rename(columns=names)
         numbers = table[["difference", "low", "high"]].itertuples(index=False)
         shown["difference (95%)"] = [f"{middle:+.3f} [{low:+.3f}, {high:+.3f}]" for middle, low, high in numbers]
         show_frame(shown.assign(verdict=table["verdict"].to_list()), "task")
-        if (table["difference"] == 0.0).all():
-            print(f"On every fold {method} chose independent tasks, so that its scores are theirs.")
+        print(describe_comparison(comparison, str(method), kept=kept))
 
 
 def methods_markdown() -> str:

@@ -154,18 +154,27 @@ def _write(out: Path, result: "TableFit", facts: dict[str, Any]) -> list[Path]:
     """Write everything, before anything is printed."""
     from skmtl.report import save_results
 
-    return save_results(out, result.model, result.comparison, stability=result.stability, path=result.path, about=facts)
+    found: dict[str, Any] = {
+        "stability": result.stability,
+        "path": result.path,
+        "predictions": result.judgement.predictions,
+    }
+    return save_results(out, result.model, result.comparison, **found, about=facts)
 
 
 def _finish(files: list[Path], result: "TableFit", work: Work) -> None:
     """Print scores per task, the strongest relations and the certificate, and what was written."""
+    from skmtl.model_selection.verdict import method_name
+    from skmtl.report import read_aloud, summarize
+
     estimator = result.estimator
     print(*result.choice.reasons, sep="\n")
-    show_comparison(result.comparison)
+    show_comparison(result.comparison, kept=method_name(estimator.penalty_.name, estimator.common))
+    summary = summarize(estimator, comparison=result.comparison, stability=result.stability)
+    print(read_aloud(summary, summary["related"]))
     relations = estimator.relations()
-    n_tasks = len(estimator.task_names_)
-    print(f"{len(relations)} of {n_tasks * (n_tasks - 1) // 2} pairs of tasks are related.")
     if len(relations):
+        print("The strongest relations that the model uses to predict:")
         show_table(relations.columns, relations.head(5).round(2).itertuples(index=False))
     print(f"Certificate: {estimator.solution_.certificate}")
     for path in files:

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import check_array
 
-from skmtl.model_selection.compare import compare_methods
+from skmtl.model_selection.judging import Judgement, best_rival, is_apart, judge_model, parameters_of
 from skmtl.model_selection.kernel_choice import (
     KERNELS,
     N_FOLDS,
@@ -23,6 +22,7 @@ from skmtl.model_selection.kernel_choice import (
     take_rows,
 )
 from skmtl.model_selection.landmark_choice import choose_landmarks, describe_landmarks, draw_affordable
+from skmtl.model_selection.scores import SCORES
 from skmtl.penalties import Independent, check_penalty
 
 # Searches stop early, for they only compare; the fit that is kept is exact.
@@ -39,17 +39,18 @@ class ParameterChoice:
         With these parameters, not fitted.
     search : MultiTaskRegressorCV or MultiTaskClassifierCV
         How candidates are fitted and compared; fitted where something was chosen.
-    alphas : list of float
-        The strengths that did best for shared and for independent tasks, and that of the estimator.
     rows : ndarray of int
         The rows that decided, and that judge.
     reasons : tuple of str
         Why, as sentences.
+    rival : dict or None
+        Parameters of the best candidate that shares, where the estimator does not, or the other way about; None where
+        nothing was compared.
 
     See Also
     --------
     choose_parameters, given_parameters : Make one.
-    compare_with_independent : Judges it.
+    judge_choice : Judges it.
 
     Examples
     --------
@@ -57,15 +58,15 @@ class ParameterChoice:
     >>> from skmtl.model_selection import choose_parameters, quick_search
     >>> search = quick_search(alphas=[1.0])
     >>> choice = choose_parameters(*load_linnerud(return_X_y=True), search=search, kernels=["linear"])
-    >>> choice.alphas, choice.estimator.alpha, len(choice.rows)
-    ([1.0], 1.0, 20)
+    >>> choice.estimator.alpha, len(choice.rows)
+    (1.0, 20)
     """
 
     estimator: Any
     search: Any
-    alphas: list[float]
     rows: Index
     reasons: tuple[str, ...]
+    rival: dict[str, Any] | None = None
 
 
 def choose_parameters(
@@ -108,7 +109,7 @@ def choose_parameters(
 
     See Also
     --------
-    compare_with_independent : Whether the choice is better than independent tasks.
+    judge_choice : Whether the choice is better than independent tasks.
     MultiTaskRegressorCV, MultiTaskClassifierCV : The search at one kernel.
 
     Examples
@@ -144,9 +145,11 @@ def choose_parameters(
     if search.n_components is None and held["n_components"] is not None:
         reasons.append(describe_landmarks(held["n_components"], X.shape[0]))
     reasons += describe_rows(len(rows), X.shape[0])
-    chosen = {} if not keep_penalty else best_with_penalty(fitted)
-    estimator = clone(fitted.best_estimator_).set_params(tol=FINAL_TOL, callback=None, **chosen)
-    return ParameterChoice(estimator, fitted, _best_alphas(fitted), rows, (*reasons, fitted.verdict_))
+    index = best_with_penalty(fitted) if keep_penalty else fitted.best_index_
+    # The automatic eps is the one of the candidate, and of the rows that it is fitted to.
+    other = {} if index == fitted.best_index_ else parameters_of(fitted, index)
+    estimator = clone(fitted.best_estimator_).set_params(tol=FINAL_TOL, callback=None, **other)
+    return ParameterChoice(estimator, fitted, rows, tuple(reasons), best_rival(fitted, index))
 
 
 def describe_rows(n_used: int, n_rows: int) -> list[str]:
@@ -159,16 +162,13 @@ def describe_rows(n_used: int, n_rows: int) -> list[str]:
     ]
 
 
-def best_with_penalty(search: Any) -> dict[str, Any]:
-    """Parameters of the best candidate of a fitted search that has the search's own penalty, with any strength."""
+def best_with_penalty(search: Any) -> int:
+    """The number of the best candidate of a fitted search that has the search's own penalty."""
     results = search.cv_results_
     asked = check_penalty(search.penalty, len(search.task_names_)).name
     means = np.where(np.isnan(results["mean_test_score"]), -np.inf, results["mean_test_score"])
     own = np.array([row["penalty"].name == asked for row in results["params"]])
-    if not own.any():
-        return {}
-    best = results["params"][int(np.argmax(np.where(own, means, -np.inf)))]
-    return {**{name: best[name] for name in ("penalty", "alpha", "common")}, "eps": "auto"}
+    return int(np.argmax(np.where(own, means, -np.inf))) if own.any() else int(search.best_index_)
 
 
 def given_parameters(estimator: Any, X: Any, Y: Any, *, search: Any = None, tasks: Any = None) -> ParameterChoice:
@@ -203,8 +203,8 @@ def given_parameters(estimator: Any, X: Any, Y: Any, *, search: Any = None, task
     >>> from skmtl.model_selection import given_parameters
     >>> from skmtl.penalties import Sparse
     >>> choice = given_parameters(MultiTaskRegressor(Sparse(0.9), alpha=1.0), *load_linnerud(return_X_y=True))
-    >>> choice.alphas, choice.reasons
-    ([1.0], ('Parameters are as given.',))
+    >>> choice.estimator.alpha, choice.reasons
+    (1.0, ('Parameters are as given.',))
     """
     X = check_array(X, accept_sparse="csr", ensure_all_finite=False)
     search = quick_search(estimator.penalty) if search is None else search
@@ -215,10 +215,10 @@ def given_parameters(estimator: Any, X: Any, Y: Any, *, search: Any = None, task
     fewer = draw_rows(X, Y, estimator.kernel, tasks=tasks)
     rows = draw_affordable(X, Y, estimator.kernel, fewer, n_components=estimator.n_components, tasks=tasks)
     reasons += describe_rows(len(rows), X.shape[0])
-    return ParameterChoice(estimator, search, [estimator.alpha], rows, tuple(reasons))
+    return ParameterChoice(estimator, search, rows, tuple(reasons))
 
 
-def compare_with_independent(
+def judge_choice(
     choice: ParameterChoice,
     X: Any,
     Y: Any,
@@ -227,11 +227,11 @@ def compare_with_independent(
     groups: Any = None,
     cv: int = N_FOLDS,
     callback: Callback | None = None,
-) -> pd.DataFrame:
-    """The chosen method beside independent tasks, task by task.
+) -> Judgement:
+    """The model with the parameters that were chosen, beside independent tasks and a constant, task by task.
 
-    Both may take the strength that the search found best for either of them, chosen anew in every fold; all other
-    parameters are held. Where independent tasks were chosen, the method is that of the search.
+    All parameters are held. Independent tasks have the strength that suits them best; where they were chosen
+    themselves, the best of the shared candidates stands beside them.
 
     Parameters
     ----------
@@ -248,50 +248,47 @@ def compare_with_independent(
     cv : int, default=5
         The number of folds.
     callback : callable, optional
-        Called with ``{"done": k, "total": n}`` after every fit, for a progress bar.
+        Called with ``{"done": k, "total": n}`` after every fold, for a progress bar.
 
     Returns
     -------
-    DataFrame
-        As :func:`compare_methods` returns it.
+    Judgement
+        Scores, the verdict in one sentence, and predictions of rows held out.
 
     See Also
     --------
     choose_parameters : Makes the choice.
+    judge_model : Judges any model.
 
     Examples
     --------
     >>> from sklearn.datasets import load_linnerud
     >>> from sklearn.preprocessing import StandardScaler
-    >>> from skmtl.model_selection import choose_parameters, compare_with_independent
+    >>> from skmtl.model_selection import choose_parameters, judge_choice
     >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
     >>> X = StandardScaler().fit_transform(X)
     >>> choice = choose_parameters(X, Y, kernels=["linear"])
-    >>> compare_with_independent(choice, X, Y)["task"].tolist()
+    >>> judge_choice(choice, X, Y).comparison["task"].tolist()
     ['Weight', 'Waist', 'Pulse', '(all tasks)']
     """
-    estimator, rows = choice.estimator, choice.rows
-    X = check_array(X, accept_sparse="csr", ensure_all_finite=False)[rows]
-    penalty = choice.search.penalty if estimator.penalty.name == Independent.name else estimator.penalty
-    held = {
-        "alphas": choice.alphas,
-        "mus": None if penalty.path_parameter is None else [penalty.get_params()[penalty.path_parameter]],
-        "commons": [estimator.common],
-        "n_components": estimator.n_components,
-        "random_state": estimator.random_state,
-        "n_jobs": None,
-    }
-    search = at_kernel(choice.search, estimator.kernel, X, gamma=estimator.gamma, **held)
-    some = {"tasks": take_rows(tasks, rows), "groups": take_rows(groups, rows), "n_jobs": choice.search.n_jobs}
-    methods = {penalty.name: penalty}
-    return compare_methods(X, take_rows(Y, rows), methods, estimator=search, cv=cv, **some, callback=callback)
+    X = check_array(X, accept_sparse="csr", ensure_all_finite=False)[choice.rows]
+    Y, parts = (
+        take_rows(Y, choice.rows),
+        {"tasks": take_rows(tasks, choice.rows), "groups": take_rows(groups, choice.rows)},
+    )
+    rival = choice.rival if choice.rival is not None else _best_alone(choice, X, Y, parts)
+    scoring = choice.search.scoring if choice.search.scoring in (None, *SCORES) else None
+    held = {"rival": rival, "cv": cv, "scoring": scoring, "n_jobs": choice.search.n_jobs}
+    return judge_model(choice.estimator, X, Y, **held, **parts, callback=callback)
 
 
-def _best_alphas(search: Any) -> list[float]:
-    """The best strengths of shared and of independent tasks in a fitted search, and the one that it chose."""
-    results = search.cv_results_
-    alphas = np.array(results["param_alpha"], dtype=float)
-    apart = np.array(results["param_penalty"] == Independent.name) & np.array(results["param_common"] == 0.0)
-    means = np.where(np.isnan(results["mean_test_score"]), -np.inf, results["mean_test_score"])
-    best = {int(np.argmax(np.where(which, means, -np.inf))) for which in (apart, ~apart) if which.any()}
-    return sorted({float(alphas[i]) for i in best} | {float(alphas[search.best_index_])})
+def _best_alone(choice: ParameterChoice, X: Any, Y: Any, parts: dict[str, Any]) -> dict[str, Any] | None:
+    """Independent tasks with the strength that suits them best, beside a model that was given."""
+    estimator = choice.estimator
+    if is_apart(estimator):
+        return None
+    alone = {"penalty": Independent(), "mus": None, "commons": [0.0], "alphas": None, "eps_factors": None}
+    alone |= {"n_components": estimator.n_components, "random_state": estimator.random_state}
+    search = at_kernel(clone(choice.search).set_params(**alone), estimator.kernel, X, gamma=estimator.gamma)
+    fitted = search.fit(X, Y, **parts)
+    return {"penalty": Independent(), "alpha": fitted.alpha_, "common": 0.0, "eps": "auto"}

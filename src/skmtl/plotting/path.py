@@ -64,5 +64,7 @@ class PathDisplay:
             score.text(0.5, 0.5, "no scores: the path was followed without cv", transform=score.transAxes, ha="center")
         else:
             score.errorbar(mus, self.path.scores, self.path.errors, color=OPPOSITE, marker="o", markersize=4, capsize=2)
-        score.set(ylabel="cross-validated score", xlabel="mu (tasks are joined beyond the correlation 1 - mu)")
+        score.set(
+            ylabel=f"{self.path.scoring}, cross-validated", xlabel="mu (tasks are joined beyond the correlation 1 - mu)"
+        )
         return self

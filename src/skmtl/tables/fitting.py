@@ -5,21 +5,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from skmtl.model_selection import (
+    Judgement,
     ParameterChoice,
     StructurePath,
     choose_kernel,
     choose_parameters,
     compare_methods,
-    compare_with_independent,
-    edge_stability,
     given_parameters,
+    judge_choice,
     quick_search,
+    readable_graph,
     structure_path,
 )
 from skmtl.model_selection.kernel_choice import KERNELS, N_FOLDS, Callback, at_kernel, draw_rows, take_rows
@@ -34,8 +34,6 @@ PATH_FOLDS = INNER_FOLDS = 3
 N_HALVES = 20
 # Rows for these with kernels other than the linear one.
 MOST_GRAPH_ROWS = 2000
-# How many of the stable edges may be false, in expectation, where the graph that predicts best is complete.
-MAX_FALSE = 1.0
 # With independent tasks, with which all are compared, these are five.
 METHODS = ("sparse", "trace", "frobenius", "cluster")
 
@@ -50,12 +48,12 @@ class TableFit:
         Preparation and estimator, fitted to all rows.
     choice : ParameterChoice
         The parameters, and why.
-    comparison : DataFrame
-        The method beside independent tasks, as ``compare_methods`` returns it.
+    judgement : Judgement
+        The model beside independent tasks and a constant: scores, the verdict, and predictions of rows held out.
     path : StructurePath or None
         The graph along mu, where the method has one.
     stability : DataFrame or None
-        How often edges come back on halves of the rows, where there are some.
+        How often edges come back on halves of the rows, at a mu that leaves few false ones: the graph to look at.
 
     See Also
     --------
@@ -76,7 +74,7 @@ class TableFit:
 
     model: Pipeline
     choice: ParameterChoice
-    comparison: pd.DataFrame
+    judgement: Judgement
     path: StructurePath | None
     stability: pd.DataFrame | None
 
@@ -84,6 +82,11 @@ class TableFit:
     def estimator(self) -> Any:
         """The fitted estimator at the end of the pipeline."""
         return self.model[-1]
+
+    @property
+    def comparison(self) -> pd.DataFrame:
+        """The model beside independent tasks, as ``compare_methods`` returns it."""
+        return self.judgement.comparison
 
 
 def fit_table(
@@ -154,17 +157,19 @@ def fit_table(
     if keep_model is not None:
         keep_model(model)
     judging = _name_step(callback, "comparing with independent tasks")
-    comparison = compare_with_independent(choice, **rows, groups=groups, callback=judging)
+    judgement = judge_choice(choice, **rows, groups=groups, callback=judging)
     path, stability = None, None
     try:
         some = {name: take_rows(values, _graph_rows(choice)) for name, values in rows.items()}
         _name_step(callback, "following mu")
-        path = _follow_path(choice, len(model[-1].task_names_), some)
+        n_tasks = len(model[-1].task_names_)
+        path = _follow_path(choice, n_tasks, some)
         halving = _name_step(callback, "looking for the same edges on halves of the rows")
-        stability = _find_stability(model[-1], choice, some, halving)
+        if n_tasks > 1:
+            stability = readable_graph(choice.estimator, **some, n_resamples=N_HALVES, callback=halving)
     except KeyboardInterrupt:
         warnings.warn("interrupted: model and scores are there, what is known of the graph is not.", stacklevel=2)
-    return TableFit(model, choice, comparison, path, stability)
+    return TableFit(model, choice, judgement, path, stability)
 
 
 def compare_table(
@@ -254,17 +259,3 @@ def _follow_path(choice: ParameterChoice, n_tasks: int, some: dict[str, Any]) ->
     if estimator.penalty.path_parameter is None or n_tasks == 1:
         return None
     return structure_path(estimator, **some, mus=PATH_MUS, cv=PATH_FOLDS)
-
-
-def _find_stability(
-    fitted: Any, choice: ParameterChoice, some: dict[str, Any], callback: Callback | None
-) -> pd.DataFrame | None:
-    """How often edges come back, where there are some; where every pair is one, with a mu that lets fewer pass."""
-    n_tasks = len(fitted.structure_)
-    n_edges = np.count_nonzero(np.triu(fitted.structure_, 1))
-    dense = n_edges == n_tasks * (n_tasks - 1) // 2
-    can_thin_out = choice.estimator.penalty.path_parameter is not None and n_tasks > 2
-    if n_edges == 0 or (dense and not can_thin_out):
-        return None
-    max_false = MAX_FALSE if dense else None
-    return edge_stability(choice.estimator, **some, n_resamples=N_HALVES, max_false=max_false, callback=callback)

@@ -1,0 +1,28 @@
+"""Names that are too long for their place, cut in the middle: beginnings and ends tell tasks apart."""
+
+import unicodedata
+
+LONGEST, TAIL = 24, 9
+JOINER = "\N{ZERO WIDTH JOINER}"
+
+
+def cut(name: str, most: int = LONGEST) -> str:
+    """The name with an ellipsis in its middle, where it has more than ``most`` characters."""
+    plain = " ".join(name.split())
+    if len(plain) <= most:
+        return plain
+    at = _whole_character(plain, len(plain) - (most - 1) // 2)
+    return f"{plain[: _whole_character(plain, most // 2)]}…{plain[at:]}"
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """The beginning of a long name and its end, which together are the name; no end where it is short."""
+    at = _whole_character(name, len(name) - TAIL) if len(name) > LONGEST else len(name)
+    return name[:at], name[at:]
+
+
+def _whole_character(name: str, at: int) -> int:
+    """The last place up to this one at which no character is torn from its accents."""
+    while 0 < at < len(name) and (unicodedata.combining(name[at]) or JOINER in name[at - 1 : at + 1]):
+        at -= 1
+    return at
