@@ -176,8 +176,8 @@ def choose_kernel(
     scores = {kernel: float(one.best_score_) for kernel, one in searches.items()}
     listed = ", ".join(f"{kernel} {score:.4f}" for kernel, score in scores.items())
     reason = (
-        f"The {best} kernel is used; {searches[best].scoring_} without a graph on {len(rows)} rows: {listed} ({kernels[0]}, "
-        f"unless another is ahead by {MARGIN:g} and by two standard errors)."
+        f"The {best} kernel is used; {searches[best].scoring_} without a graph on {len(rows)} rows: {listed} "
+        f"({kernels[0]}, unless another is ahead by {MARGIN:g} and by two standard errors)."
     )
     return KernelChoice(best, searches[best].gamma_, scores, reason)
 

@@ -192,7 +192,7 @@ def _read_workbook(path: Path, text: Collection[str]) -> tuple[pd.DataFrame, lis
     try:
         with pd.ExcelFile(path, engine="openpyxl") as book:
             names = [str(name) for name in book.sheet_names]
-            frame = book.parse(names[0], dtype=dict.fromkeys(text, str))
+            frame = pd.read_excel(book, sheet_name=names[0], dtype=dict.fromkeys(text, str))
     except (ValueError, KeyError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} is no workbook, or it is damaged ({_first_line(error)}); save it as CSV.") from error
     several = f"The first of {len(names)} sheets was read, {names[0]!r}."
