@@ -15,6 +15,7 @@ from skmtl.model_selection import (
     given_parameters,
     judge_choice,
     kernel_choice,
+    landmark_choice,
     quick_search,
 )
 from skmtl.penalties import Sparse
@@ -115,12 +116,19 @@ def test_classes_and_long_tables(rng):
 def test_few_rows_decide_where_rows_are_dear(rng, monkeypatch):
     monkeypatch.setattr(kernel_choice, "MOST_ROWS", 30)
     monkeypatch.setattr(kernel_choice, "MOST_LABELS", 20)
+    monkeypatch.setattr(landmark_choice, "MOST_EXACT_ROWS", 30)
+    monkeypatch.setattr(landmark_choice, "MOST_LANDMARK_ROWS", 40)
+    monkeypatch.setattr(landmark_choice, "LANDMARKS", 10)
     X, Y = related_tasks(rng, 50, 2)
     search = quick_search(**SMALL, gammas=[0.5])
     choice = choose_parameters(X, Y, search=search, kernels=["rbf"])
-    assert len(choice.rows) == len(set(choice.rows)) == 30
-    assert "Parameters were chosen on 30 of 50 rows, drawn at random." in choice.reasons
-    assert choice.estimator.gamma == 0.5
+    # All rows would take too long exactly; on landmarks more of them are affordable, and that is said.
+    assert len(choice.rows) == len(set(choice.rows)) == 40
+    assert "scores found on 40 of 50 rows" in " ".join(choice.reasons)
+    assert "approximated on 10 of 50 rows" in " ".join(choice.reasons)
+    assert (choice.estimator.gamma, choice.estimator.n_components) == (0.5, 10)
+    assert len(choice.estimator.fit(X, Y).landmarks_) == 10
+    assert choose_parameters(X[:30], Y[:30], search=search, kernels=["rbf"]).estimator.n_components is None
     # A few gaps cost little; where half of the labels are missing, there is a factor of the size of that half.
     Y[0, 0] = np.nan
     assert len(choose_parameters(X, Y, search=search, kernels=["rbf"]).rows) == 30
@@ -134,7 +142,13 @@ def test_callbacks_count_every_search_and_every_fold(rng):
     X, Y = related_tasks(rng, 40, 3)
     searches, folds = [], []
     choice = choose_parameters(X, Y, search=quick_search(**SMALL), callback=searches.append)
-    assert searches == [{"done": k, "total": 3} for k in (1, 2, 3)]
+    # Three folds for each of two kernels, and five for the rest; a search that ends is counted once more.
+    parts = [state["part"] for state in searches if "part" in state]
+    assert len(set(parts)) == len(parts) >= 3 + 3 + 5
+    assert [state["done"] for state in searches] == sorted(state["done"] for state in searches)
+    assert [state["done"] for state in searches if "part" not in state] == [1, 2, 3]
+    assert {state["total"] for state in searches} == {3}
+    assert searches[0]["part"] == "linear kernel, fold 1 of 3"
     judge_choice(choice, X, Y, cv=4, callback=folds.append)
     assert [(state["done"], state["total"]) for state in folds] == [(k, 4) for k in range(1, 5)]
 

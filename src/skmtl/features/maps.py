@@ -16,7 +16,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import check_random_state
 
 from skmtl._linalg import Array, eigvalsh
-from skmtl._rows import as_rows
+from skmtl._rows import as_rows, check_kernel_fits
 from skmtl._validation import check_count, check_positive
 from skmtl.features.kernels import KERNELS, Kernel, kernel_diagonal, unknown_kernel
 from skmtl.features.landmarks import leverage_landmarks, pivoted_cholesky, uniform_landmarks
@@ -119,6 +119,8 @@ class KernelMap(FeatureMap):
         return self
 
     def transform(self, X: Array) -> Array:
+        if X is self.X_fit_ and self.on_rows:
+            check_kernel_fits(X.shape[0])
         return self._evaluate(X, self.X_fit_)
 
     def n_functions(self, n_features: int) -> int:

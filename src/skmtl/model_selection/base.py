@@ -61,7 +61,9 @@ class MultiTaskSearch(DrawsRelations, BaseEstimator):
             return getattr(self.best_estimator_, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None, groups: Any = None
+    ) -> Self:
         """Search, and fit the best candidate to all rows.
 
         Parameters
@@ -74,6 +76,8 @@ class MultiTaskSearch(DrawsRelations, BaseEstimator):
             A label of weight 2 counts like two equal ones.
         tasks : array-like of shape (n_samples,), optional
             Long format: the task of each row, and y has one column.
+        groups : array-like of shape (n_samples,), optional
+            Rows of a group, such as visits of a patient, are never in the training and the test rows of the same fold.
 
         Returns
         -------
@@ -88,7 +92,7 @@ class MultiTaskSearch(DrawsRelations, BaseEstimator):
             )
         model = self.model()
         loss = check_loss(self.loss, purpose=model.purpose)
-        data = clean(model, X, y, sample_weight, tasks)
+        data = clean(model, X, y, sample_weight, tasks).grouped(groups)
         check_labels(data, loss, intercept=self.fit_intercept)
         found = select(self, model, data, loss)
         best = found.best_estimator

@@ -38,7 +38,9 @@ def compare_methods(
     level: float = 0.95,
     sample_weight: ArrayLike | None = None,
     tasks: Any = None,
+    groups: Any = None,
     n_jobs: int | None = None,
+    verbose: int = 0,
     callback: Callback | None = None,
 ) -> pd.DataFrame:
     """Compare methods with independent tasks, task by task, hyper-parameters chosen within every training fold.
@@ -65,8 +67,12 @@ def compare_methods(
         Weights, as for ``fit``.
     tasks : array-like of shape (n_samples,), optional
         Long format: the task of each row.
+    groups : array-like of shape (n_samples,), optional
+        Rows of a group stay together in the outer and the inner folds.
     n_jobs : int, optional
         Folds and methods in parallel, through joblib.
+    verbose : int, default=0
+        Above zero, every fit of a method to a fold is a line on the screen.
     callback : callable, optional
         Called with ``{"done": k, "total": n, "remaining": seconds}`` after every fit of a method to a fold.
 
@@ -107,7 +113,7 @@ def compare_methods(
         raise TypeError(f"estimator={estimator!r} does not choose its parameters; pass one with CV at the end.")
     model = search.model()
     loss = check_loss(search.loss, purpose=model.purpose)
-    data = clean(model, X, Y, sample_weight, tasks)
+    data = clean(model, X, Y, sample_weight, tasks).grouped(groups)
     name_of_score = score_name(search.scoring if scoring is None else scoring, data)
     score = check_score(name_of_score)
     own_score(score, data)  # refuses a score of classes for numbers, before the work starts
@@ -118,7 +124,7 @@ def compare_methods(
     jobs = (delayed(fold)(penalty, split) for split in splits for penalty in named.values())
     values = keep_finished(
         Parallel(n_jobs=n_jobs, return_as="generator")(jobs),
-        Progress(callback, len(splits) * len(named)),
+        Progress(callback, len(splits) * len(named), verbose=bool(verbose)),
         "fits",
         at_least=len(named),
     )
@@ -171,7 +177,7 @@ def _name(method: Any) -> str:
 def _score_fold(search: Any, data: TaskData, loss: Loss, score: Score, penalty: Any, split: Split) -> Array:
     """Scores of every task, and of all together, of one method on one fold; more is better."""
     train, test = split
-    chosen = clone(search).set_params(penalty=penalty, callback=None)
+    chosen = clone(search).set_params(penalty=penalty, callback=None, verbose=0)
     if isinstance(penalty, Independent):
         # Nothing in common, whatever the methods may have.
         chosen.set_params(commons=[0.0])

@@ -76,6 +76,7 @@ def judge_model(
     level: float = 0.95,
     sample_weight: ArrayLike | None = None,
     tasks: Any = None,
+    groups: Any = None,
     n_jobs: int | None = None,
     callback: Callback | None = None,
 ) -> Judgement:
@@ -103,6 +104,8 @@ def judge_model(
         Weights, as for ``fit``.
     tasks : array-like of shape (n_samples,), optional
         Long format: the task of each row.
+    groups : array-like of shape (n_samples,), optional
+        Rows of a group stay together in the folds.
     n_jobs : int, optional
         Folds in parallel, through joblib.
     callback : callable, optional
@@ -129,11 +132,11 @@ def judge_model(
     """
     if isinstance(estimator, MultiTaskSearch):
         estimator = clone(estimator).fit(X, Y, sample_weight=sample_weight, tasks=tasks)
-        rival = best_rival(estimator) if rival is None else rival
+        rival = best_rival(estimator, estimator.best_index_) if rival is None else rival
         estimator = estimator.best_estimator_
     model = settle(estimator, X, Y, sample_weight=sample_weight, tasks=tasks)
     loss = check_loss(model.loss, purpose=model.purpose)
-    data = clean(model, X, Y, sample_weight, tasks)
+    data = clean(model, X, Y, sample_weight, tasks).grouped(groups)
     name = score_name(scoring, data)
     score = check_score(name)
     own_score(score, data)  # refuses a score of classes for numbers, before the work starts
@@ -178,19 +181,24 @@ def _settings(model: Any, rival: Mapping[str, Any] | None, n_tasks: int) -> list
     return [ours, make_settings(clone(model).set_params(**{**rival, **changed}), n_tasks)]
 
 
-def best_rival(search: Any) -> dict[str, Any] | None:
-    """The best candidate of a fitted search that shares where the chosen one does not, or the other way about."""
+def best_rival(search: Any, index: int) -> dict[str, Any] | None:
+    """The best candidate of a fitted search that shares where this one does not, or the other way about."""
     params = search.cv_results_["params"]
-    chosen = params[search.best_index_]
+    chosen = params[index]
     apart = np.array([row["penalty"].name == Independent.name and row["common"] == 0.0 for row in params])
     # With the kernel and the width of the chosen one; alpha and what follows it are the penalty's.
     rows_alike = [all(row[name] == chosen[name] for name in row if name not in OWN) for row in params]
-    others = (apart != apart[search.best_index_]) & np.array(rows_alike)
+    others = (apart != apart[index]) & np.array(rows_alike)
     if not others.any():
         return None
     means = np.where(np.isnan(search.cv_results_["mean_test_score"]), -np.inf, search.cv_results_["mean_test_score"])
-    best = params[int(np.argmax(np.where(others, means, -np.inf)))]
-    return {"penalty": best["penalty"], "alpha": best["alpha"], "common": best["common"], "eps": "auto"}
+    return parameters_of(search, int(np.argmax(np.where(others, means, -np.inf))))
+
+
+def parameters_of(search: Any, index: int) -> dict[str, Any]:
+    """Parameters of an estimator for a candidate of a fitted search, kernel and width apart."""
+    chosen = search.cv_results_["params"][index]
+    return {"penalty": chosen["penalty"], "alpha": chosen["alpha"], "common": chosen["common"], "eps": "auto"}
 
 
 def is_apart(settings: Any) -> bool:

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_array
 
-from skmtl.model_selection.judging import Judgement, best_rival, is_apart, judge_model
+from skmtl.model_selection.judging import Judgement, best_rival, is_apart, judge_model, parameters_of
 from skmtl.model_selection.kernel_choice import (
     KERNELS,
     N_FOLDS,
@@ -15,12 +16,14 @@ from skmtl.model_selection.kernel_choice import (
     Index,
     at_kernel,
     choose_kernel,
+    count_folds,
     draw_rows,
     quick_search,
     take_rows,
 )
+from skmtl.model_selection.landmark_choice import choose_landmarks, describe_landmarks, draw_affordable
 from skmtl.model_selection.scores import SCORES
-from skmtl.penalties import Independent
+from skmtl.penalties import Independent, check_penalty
 
 # Searches stop early, for they only compare; the fit that is kept is exact.
 FINAL_TOL = 1e-6
@@ -73,6 +76,8 @@ def choose_parameters(
     search: Any = None,
     kernels: Sequence[str] = KERNELS,
     tasks: Any = None,
+    groups: Any = None,
+    keep_penalty: bool = False,
     callback: Callback | None = None,
 ) -> ParameterChoice:
     """Choose the kernel, then everything else, by cross-validation.
@@ -80,8 +85,8 @@ def choose_parameters(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        Prepared: numbers without gaps, on one scale. Of many rows some are drawn at random: 20,000 for the linear
-        kernel; for others 1000, and 300 where labels are missing.
+        Prepared: numbers without gaps, on one scale. Of many rows some are drawn at random: from 20,000 on for the
+        linear kernel; for others 3000, 10,000 with landmarks, and a few hundred where labels are missing.
     Y : array-like of shape (n_samples, n_tasks) or (n_samples,)
         Targets or classes, NaN where they are not known.
     search : MultiTaskRegressorCV or MultiTaskClassifierCV, optional
@@ -90,8 +95,12 @@ def choose_parameters(
         Kernels to choose from, see :func:`choose_kernel`.
     tasks : array-like of shape (n_samples,), optional
         The task of each row, in long format.
+    groups : array-like of shape (n_samples,), optional
+        Rows of a group stay together in the folds.
+    keep_penalty : bool, default=False
+        Whether the penalty of the search is the one to take, however independent tasks do.
     callback : callable, optional
-        Called with ``{"done": k, "total": n}`` after every search, for a progress bar.
+        Called with ``{"done": k, "total": n, "part": text}`` after every fold of every search, for a progress bar.
 
     Returns
     -------
@@ -123,16 +132,43 @@ def choose_parameters(
         if callback is not None:
             callback({**state, "total": total})
 
-    found = choose_kernel(X, Y, search=search, kernels=kernels, tasks=tasks, callback=count_searches)
-    rows = draw_rows(X, Y, found.kernel, tasks=tasks)
-    fitted = at_kernel(search, found.kernel, X[rows], gamma=found.gamma)
-    fitted.fit(X[rows], take_rows(Y, rows), tasks=take_rows(tasks, rows))
+    found = choose_kernel(X, Y, search=search, kernels=kernels, tasks=tasks, groups=groups, callback=count_searches)
+    n_components = search.n_components or choose_landmarks(found.kernel, X.shape[0])
+    held = {"n_components": n_components, "random_state": 0} if found.kernel != "linear" else {"n_components": None}
+    fewer = draw_rows(X, Y, found.kernel, tasks=tasks)
+    rows = draw_affordable(X, Y, found.kernel, fewer, n_components=n_components, tasks=tasks)
+    folds = count_folds(callback, total - 1, total, f"{found.kernel} kernel with relations")
+    fitted = at_kernel(search, found.kernel, X[rows], gamma=found.gamma, callback=folds, **held)
+    fitted.fit(X[rows], take_rows(Y, rows), tasks=take_rows(tasks, rows), groups=take_rows(groups, rows))
     count_searches({"done": total})
     reasons = [found.reason] if found.reason else []
-    if len(rows) < X.shape[0]:
-        reasons.append(f"Parameters were chosen on {len(rows)} of {X.shape[0]} rows, drawn at random.")
-    estimator = clone(fitted.best_estimator_).set_params(tol=FINAL_TOL)
-    return ParameterChoice(estimator, fitted, rows, tuple(reasons), best_rival(fitted))
+    if search.n_components is None and held["n_components"] is not None:
+        reasons.append(describe_landmarks(held["n_components"], X.shape[0]))
+    reasons += describe_rows(len(rows), X.shape[0])
+    index = best_with_penalty(fitted) if keep_penalty else fitted.best_index_
+    # The automatic eps is the one of the candidate, and of the rows that it is fitted to.
+    other = {} if index == fitted.best_index_ else parameters_of(fitted, index)
+    estimator = clone(fitted.best_estimator_).set_params(tol=FINAL_TOL, callback=None, **other)
+    return ParameterChoice(estimator, fitted, rows, tuple(reasons), best_rival(fitted, index))
+
+
+def describe_rows(n_used: int, n_rows: int) -> list[str]:
+    """That only some rows chose and judged, and what that means, as sentences."""
+    if n_used == n_rows:
+        return []
+    return [
+        f"Parameters were chosen and scores found on {n_used} of {n_rows} rows, drawn at random; the model that is "
+        "kept learns from all of them, and its scores are rather better."
+    ]
+
+
+def best_with_penalty(search: Any) -> int:
+    """The number of the best candidate of a fitted search that has the search's own penalty."""
+    results = search.cv_results_
+    asked = check_penalty(search.penalty, len(search.task_names_)).name
+    means = np.where(np.isnan(results["mean_test_score"]), -np.inf, results["mean_test_score"])
+    own = np.array([row["penalty"].name == asked for row in results["params"]])
+    return int(np.argmax(np.where(own, means, -np.inf))) if own.any() else int(search.best_index_)
 
 
 def given_parameters(estimator: Any, X: Any, Y: Any, *, search: Any = None, tasks: Any = None) -> ParameterChoice:
@@ -171,9 +207,15 @@ def given_parameters(estimator: Any, X: Any, Y: Any, *, search: Any = None, task
     (1.0, ('Parameters are as given.',))
     """
     X = check_array(X, accept_sparse="csr", ensure_all_finite=False)
-    rows = draw_rows(X, Y, estimator.kernel, tasks=tasks)
     search = quick_search(estimator.penalty) if search is None else search
-    return ParameterChoice(estimator, search, rows, ("Parameters are as given.",))
+    landmarks, reasons = choose_landmarks(estimator.kernel, X.shape[0]), ["Parameters are as given."]
+    if estimator.n_components is None and landmarks is not None:
+        estimator = clone(estimator).set_params(n_components=landmarks, random_state=0)
+        reasons.append(describe_landmarks(landmarks, X.shape[0]))
+    fewer = draw_rows(X, Y, estimator.kernel, tasks=tasks)
+    rows = draw_affordable(X, Y, estimator.kernel, fewer, n_components=estimator.n_components, tasks=tasks)
+    reasons += describe_rows(len(rows), X.shape[0])
+    return ParameterChoice(estimator, search, rows, tuple(reasons))
 
 
 def judge_choice(
@@ -182,6 +224,7 @@ def judge_choice(
     Y: Any,
     *,
     tasks: Any = None,
+    groups: Any = None,
     cv: int = N_FOLDS,
     callback: Callback | None = None,
 ) -> Judgement:
@@ -200,6 +243,8 @@ def judge_choice(
         Their targets or classes.
     tasks : array-like of shape (n_samples,), optional
         The task of each row, in long format.
+    groups : array-like of shape (n_samples,), optional
+        Rows of a group stay together in the folds.
     cv : int, default=5
         The number of folds.
     callback : callable, optional
@@ -227,18 +272,23 @@ def judge_choice(
     ['Weight', 'Waist', 'Pulse', '(all tasks)']
     """
     X = check_array(X, accept_sparse="csr", ensure_all_finite=False)[choice.rows]
-    Y, tasks = take_rows(Y, choice.rows), take_rows(tasks, choice.rows)
-    rival = choice.rival if choice.rival is not None else _best_alone(choice, X, Y, tasks)
+    Y, parts = (
+        take_rows(Y, choice.rows),
+        {"tasks": take_rows(tasks, choice.rows), "groups": take_rows(groups, choice.rows)},
+    )
+    rival = choice.rival if choice.rival is not None else _best_alone(choice, X, Y, parts)
     scoring = choice.search.scoring if choice.search.scoring in (None, *SCORES) else None
-    return judge_model(choice.estimator, X, Y, rival=rival, cv=cv, scoring=scoring, tasks=tasks, callback=callback)
+    held = {"rival": rival, "cv": cv, "scoring": scoring, "n_jobs": choice.search.n_jobs}
+    return judge_model(choice.estimator, X, Y, **held, **parts, callback=callback)
 
 
-def _best_alone(choice: ParameterChoice, X: Any, Y: Any, tasks: Any) -> dict[str, Any] | None:
+def _best_alone(choice: ParameterChoice, X: Any, Y: Any, parts: dict[str, Any]) -> dict[str, Any] | None:
     """Independent tasks with the strength that suits them best, beside a model that was given."""
     estimator = choice.estimator
     if is_apart(estimator):
         return None
     alone = {"penalty": Independent(), "mus": None, "commons": [0.0], "alphas": None, "eps_factors": None}
+    alone |= {"n_components": estimator.n_components, "random_state": estimator.random_state}
     search = at_kernel(clone(choice.search).set_params(**alone), estimator.kernel, X, gamma=estimator.gamma)
-    fitted = search.fit(X, Y, tasks=tasks)
+    fitted = search.fit(X, Y, **parts)
     return {"penalty": Independent(), "alpha": fitted.alpha_, "common": 0.0, "eps": "auto"}

@@ -74,7 +74,9 @@ def select(search: Any, model: Any, data: TaskData, loss: Loss) -> Selection:
     not searched over.
     """
     rule = check_rule(search.rule)
-    progress = Progress(search.callback)
+    progress = Progress(search.callback, verbose=bool(search.verbose))
+    if is_loo(search.cv) and data.groups is not None:
+        raise ValueError('cv="loo" leaves out one row at a time, not a group; pass a number of folds.')
     splits = None if is_loo(search.cv) else make_splits(search.cv, data)
     run = make_run(model, data, loss, splits, scoring=search.scoring, n_jobs=search.n_jobs, progress=progress)
     sources = _Sources(model, data, loss)
