@@ -1,12 +1,15 @@
 """The command line: short commands over the public interface."""
 
 import importlib
+import os
 import sys
 from typing import Any
 
 from skmtl.cli.console import methods_markdown
 
-INSTALL = 'The command line needs a few more packages; install them with: pip install "skmtl[app]"'
+INSTALL = 'The command line needs a few more packages; in the folder of skmtl say: pip install ".[app]"'
+# What shells expect of a program that Ctrl-C has ended: 128 and the number of the signal.
+INTERRUPTED = 130
 
 
 def main() -> None:
@@ -20,9 +23,11 @@ def main() -> None:
         raise SystemExit(2) from None
     try:
         app(prog_name="skmtl")
-    except (ValueError, OSError, ImportError) as error:
+    except (ValueError, OSError, ImportError, MemoryError) as error:
         print(in_one_line(error), file=sys.stderr)
         raise SystemExit(2) from None
+    finally:
+        flush_output()
 
 
 def make_app() -> Any:
@@ -40,6 +45,15 @@ def in_one_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}."
     return " ".join(str(error).split())
+
+
+def flush_output() -> None:
+    """Write what is still to be printed; a reader that has gone, such as ``head``, is no error."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 __all__ = ["main", "make_app", "methods_markdown"]
