@@ -31,6 +31,7 @@ FOREIGN = {
     ".json": "a JSON file",
     ".pkl": "a pickle, which may run code",
 }
+MOST_LISTED = 8
 # How these begin, whatever they are called.
 ZIPPED, OLD_OFFICE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 
@@ -173,7 +174,8 @@ def check_columns(source: PathLike, frame: Any, names: Iterable[str]) -> None:
     """All names must be columns of a table of pandas or Dask; ``source`` is what messages call it."""
     for name in names:
         if name not in frame.columns:
-            listed = ", ".join(frame.columns[:8]) + (", ..." if len(frame.columns) > 8 else "")
+            more = len(frame.columns) - MOST_LISTED
+            listed = ", ".join(frame.columns[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
             hint = _did_you_mean(name, list(frame.columns))
             raise ValueError(f"{source} has no column {name!r}{hint}; its columns are {listed}.")
 
