@@ -21,7 +21,7 @@ from sklearn.model_selection import (
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skmtl.model_selection.search
-from skmtl import MultiTaskClassifier, MultiTaskRegressor
+from skmtl import MultiTaskClassifier, MultiTaskRegressor, edge_stability
 from skmtl.estimators.clean import clean
 from skmtl.model_selection import SCORES, MultiTaskClassifierCV, MultiTaskRegressorCV, target_scores
 from skmtl.model_selection.candidates import Candidate, CandidateScores, choose
@@ -537,3 +537,53 @@ def test_a_thread_that_fails_is_heard(rng, monkeypatch):
     kernel = X @ X.T - 5.0 * np.eye(30)
     with pytest.raises(ValueError, match="not positive semidefinite"):
         MultiTaskRegressorCV(**SMALL, kernel="precomputed").fit(kernel, Y)
+
+
+def test_scorers_see_data_frames_where_data_frames_came(rng):
+    X, Y = related_tasks(rng, 30, 3)
+    frame, targets = pd.DataFrame(X).add_prefix("x"), pd.DataFrame(Y, columns=["a", "b", "c"])
+    seen = []
+
+    def scorer(estimator, rows, labels):
+        seen.append((rows, labels))
+        return -float(np.mean((estimator.predict(rows) - np.asarray(labels)) ** 2))
+
+    search = MultiTaskRegressorCV(**SMALL, scoring=scorer).fit(frame, targets)
+    for rows, labels in seen:
+        assert rows.columns.tolist() == frame.columns.tolist()
+        assert labels.columns.tolist() == ["a", "b", "c"]
+    seen.clear()
+    again = MultiTaskRegressorCV(**SMALL, scoring=scorer).fit(X, Y)
+    assert {type(part) for pair in seen for part in pair} == {np.ndarray}
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], again.cv_results_["mean_test_score"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("penalty", ["sparse", Sparse(0.2)])
+def test_the_penalty_of_a_grid_may_be_a_name(penalty, rng):
+    X, Y = related_tasks(rng, 30, 3)
+    grid = GridSearchCV(MultiTaskRegressor(penalty), {"penalty__mu": [0.3, 0.9], "alpha": [1e-2]}, cv=3).fit(X, Y)
+    assert grid.best_estimator_.penalty_.mu == grid.best_params_["penalty__mu"]
+    est = MultiTaskRegressor("independent").set_params(penalty="sparse", penalty__mu=0.4)
+    assert est.penalty.mu == 0.4
+    with pytest.raises(ValueError, match="Invalid parameter 'mu'"):
+        MultiTaskRegressor("independent").set_params(penalty__mu=0.4)
+
+
+def test_best_params_construct_the_best_estimator(rng):
+    X, Y = related_tasks(rng, 40, 3)
+    search = MultiTaskRegressorCV(**{**SMALL, "eps_factors": [1.0, 100.0]}, kernel="rbf", gammas=[0.1, 1.0]).fit(X, Y)
+    again = MultiTaskRegressor(**search.best_params_).fit(X, Y)
+    np.testing.assert_allclose(again.predict(X), search.predict(X), atol=1e-5)
+
+
+def test_relations_of_a_search_stand_beside_the_stable_ones(rng):
+    X, Y = related_tasks(rng, 60, 5, noise=1.0)
+    search = MultiTaskRegressorCV(alphas=[1e-1], mus=[1.0], eps_factors=[1.0]).fit(X, Y)
+    alone, both = search.relations(), search.relations(X, Y, n_resamples=10)
+    stability = edge_stability(search.best_estimator_.set_params(penalty=Sparse()), X, Y, 10, max_false=1)
+    pairs = {tuple(row) for row in stability.loc[stability["stable"], ["task_a", "task_b"]].to_numpy()}
+    assert {tuple(row) for row in both.loc[both["stable"], ["task_a", "task_b"]].to_numpy()} == pairs
+    assert both["stable"].tolist() == sorted(both["stable"], reverse=True)
+    used = both[both["weight"] != 0.0].sort_values("weight", key=np.abs, ascending=False, ignore_index=True)
+    pd.testing.assert_frame_equal(used[alone.columns], alone)
+    assert set(both["mu"]) == {stability.attrs["mu"]}

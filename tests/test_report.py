@@ -189,7 +189,7 @@ def test_frequencies_stand_beside_the_graph_of_their_mu_only(rng):
 
 def test_long_names_are_cut_in_the_middle():
     name = "temperature of the first sensor, north side"
-    assert split_name(name) == ("temperature of the first sensor, n", "orth side")
+    assert split_name(name) == ("temperature of the first sensor, nort", "h side")
     assert cut(name, 20) == "temperatur…orth side"
     assert cut("short", 20) == "short"
     assert "".join(split_name("e\N{COMBINING ACUTE ACCENT}" * 20)) == "e\N{COMBINING ACUTE ACCENT}" * 20

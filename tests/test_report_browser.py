@@ -97,7 +97,8 @@ def middle_of_strongest_edge(page):
     page.locator(f"{SHOWN} .graph-canvas").scroll_into_view_if_needed()
     return page.evaluate(
         """() => {
-            const box = [...document.querySelectorAll(".view:not([hidden]) .edges .edge")].pop().getBoundingClientRect();
+            const edges = document.querySelectorAll(".view:not([hidden]) .edges .edge");
+            const box = [...edges].pop().getBoundingClientRect();
             return [box.x + box.width / 2, box.y + box.height / 2];
         }"""
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from skmtl.cli.console import methods_markdown
 
-INSTALL = 'The command line needs a few more packages; install them with: pip install "skmtl[app]"'
+INSTALL = 'The command line needs a few more packages; in the folder of skmtl say: pip install ".[app]"'
 # What shells expect of a program that Ctrl-C has ended: 128 and the number of the signal.
 INTERRUPTED = 130
 

@@ -50,11 +50,10 @@ def show_comparison(comparison: "pd.DataFrame", *, kept: str | None = None) -> N
     from skmtl.model_selection import describe_comparison
 
     for method, table in comparison.groupby("method", sort=False):
-        scoring = table["scoring"].iloc[0]
-        names = {"score": f"{method} ({scoring})"}
-        shown = table.set_index("task")[["score", "independent", "constant"]].rename(columns=names)
+        shown = table.set_index("task")[["score", "independent", "constant"]].rename(columns={"score": method})
         numbers = table[["difference", "low", "high"]].itertuples(index=False)
         shown["difference (95%)"] = [f"{middle:+.3f} [{low:+.3f}, {high:+.3f}]" for middle, low, high in numbers]
+        print(f"{table['scoring'].iloc[0]} on rows held out, more is better:")
         show_frame(shown.assign(verdict=table["verdict"].to_list()), "task")
         print(describe_comparison(comparison, str(method), kept=kept))
 

@@ -1,5 +1,7 @@
 """What regression and classification share: the road from rows to a fitted model."""
 
+from __future__ import annotations
+
 import warnings
 from contextlib import suppress
 from dataclasses import replace
@@ -46,6 +48,24 @@ class MultiTaskEstimator(LearnedTasks, DrawsRelations, BaseEstimator):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = not isinstance(self.kernel, str) or KERNELS.get(self.kernel, UNKNOWN).sparse_rows
         return tags
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also those of the penalty: ``penalty__mu=0.5`` works where the penalty is a name too.
+
+        Parameters
+        ----------
+        **params
+            Parameters by name; those of the penalty begin with ``penalty__``.
+
+        Returns
+        -------
+        self : estimator
+        """
+        penalty = params.get("penalty", self.penalty)
+        if isinstance(penalty, str) and any(name.startswith("penalty__") for name in params):
+            # A name has no parameters; the penalty that it stands for, whatever the number of tasks, does.
+            params["penalty"] = check_penalty(penalty, 2)
+        return super().set_params(**params)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> Self:
         """Learn predictors and structure.

@@ -3,6 +3,8 @@
 A predictor is ``transform(X) @ coef``, and its squared norm ``coef' M coef`` with M the map's metric.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any, Self
 

@@ -1,5 +1,7 @@
 """What both searches share: the fit, and handing on to the best estimator they found."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar, Self
 
 import pandas as pd

@@ -1,5 +1,7 @@
 """Does sharing help my tasks? Every method on the same folds, against independent tasks."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any

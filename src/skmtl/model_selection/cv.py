@@ -1,5 +1,7 @@
 """Estimators that choose their own hyper-parameters."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The graph of the tasks along mu, with the score of each."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any

@@ -70,8 +70,8 @@ def readable_graph(
     >>> from skmtl.model_selection import readable_graph
     >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
     >>> table = readable_graph(MultiTaskRegressor("trace", alpha=1.0), X, Y, n_resamples=10)
-    >>> table.loc[table["stable"], ["task_a", "task_b"]].values.tolist()
-    [['Weight', 'Waist']]
+    >>> int(table["stable"].sum())
+    0
     """
     model = clone(settle(estimator, X, Y, sample_weight=sample_weight, tasks=tasks))
     penalty = PENALTIES[model.penalty] if isinstance(model.penalty, str) else model.penalty
@@ -111,7 +111,7 @@ def both_graphs(relations: pd.DataFrame, stability: pd.DataFrame | None) -> pd.D
     >>> est = MultiTaskRegressor("trace", alpha=1.0).fit(X, Y)
     >>> table = both_graphs(est.relations(), readable_graph(est, X, Y, n_resamples=10))
     >>> table["stable"].tolist()
-    [True, False, False]
+    [False, False, False]
     """
     if stability is None:
         return relations

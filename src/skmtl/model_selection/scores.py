@@ -1,5 +1,7 @@
 """Scores of predictions that cover known labels only, task by task and over all tasks."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -133,7 +135,7 @@ SCORES: dict[str, Score] = {
 
 def target_scores(
     Y: ArrayLike, F: ArrayLike, scoring: str = "r2", *, sample_weight: ArrayLike | None = None
-) -> "pd.Series[float]":
+) -> pd.Series[float]:
     r"""The score of each task over its known labels, and their mean.
 
     With the errors :math:`r = y - f` and the variance of the labels themselves, ``"nmse"`` is
@@ -241,11 +243,23 @@ def scorer_evaluate(scoring: Any, model: Any, data: TaskData) -> Evaluate:
             f"scoring={scoring!r} knows nothing of missing labels and of weights of zero; with them choose "
             f"one of {', '.join(SCORES)}."
         )
-    y = data.coding.predictions(data.labels.y)
+    y, as_passed = data.coding.predictions(data.labels.y), _frame_maker(data)
 
     def evaluate(fold: Fold, answer: Answer, F: Array) -> float:
         candidate, solution = answer
         fitted = assign(candidate_estimator(model, candidate), fold.training, candidate.settings, solution)
-        return float(scorer(fitted, data.features(fold.test, fold.train), y[fold.test]))
+        X = data.features(fold.test, fold.train)
+        if data.feature_names is not None:
+            # A data frame came, and a scorer that asks for its columns finds them.
+            fitted.feature_names_in_ = data.feature_names
+            X = pd.DataFrame(X, columns=data.feature_names)
+        return float(scorer(fitted, X, as_passed(y[fold.test])))
 
     return evaluate
+
+
+def _frame_maker(data: TaskData) -> Callable[[Any], Any]:
+    """Labels as they came: in a data frame, where their columns had names of their own."""
+    names = data.task_names.tolist()
+    plain = data.coding.classes is not None or names == [f"y{t}" for t in range(len(names))]
+    return lambda y: y if plain or y.ndim == 1 else pd.DataFrame(y, columns=names)

@@ -1,5 +1,7 @@
 """How often each edge of the task graph is found again on other rows."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Iterator, Sequence
 from itertools import chain

@@ -150,7 +150,7 @@ class _Numbers:
 
     def __init__(self, paired: PairedScores) -> None:
         sizes: Sequence[float] = [abs(value) for value in (paired.difference,) if value and math.isfinite(value)]
-        wanted = max([math.ceil(-math.log10(size)) + 1 for size in sizes], default=0)
+        wanted = max([math.ceil(-math.log10(size)) for size in sizes], default=0)
         self.decimals = min(max(wanted, FEWEST_DECIMALS), MOST_DECIMALS)
 
     def __call__(self, value: float) -> str:

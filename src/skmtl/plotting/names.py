@@ -2,7 +2,8 @@
 
 import unicodedata
 
-LONGEST, TAIL = 24, 9
+LONGEST, TAIL = 14, 6
+RIGHT_TO_LEFT = ("R", "AL")
 JOINER = "\N{ZERO WIDTH JOINER}"
 
 
@@ -16,8 +17,12 @@ def cut(name: str, most: int = LONGEST) -> str:
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """The beginning of a long name and its end, which together are the name; no end where it is short."""
-    at = _whole_character(name, len(name) - TAIL) if len(name) > LONGEST else len(name)
+    """The beginning of a long name and its end, which together are the name; no end where it is short.
+
+    Nor where it is written from right to left: its letters are shaped by their neighbours.
+    """
+    short = len(name) <= LONGEST or any(unicodedata.bidirectional(letter) in RIGHT_TO_LEFT for letter in name)
+    at = len(name) if short else _whole_character(name, len(name) - TAIL)
     return name[:at], name[at:]
 
 

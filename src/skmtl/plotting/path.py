@@ -1,5 +1,7 @@
 """The graph along mu: how many relations, and how good the predictions."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

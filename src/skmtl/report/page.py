@@ -63,6 +63,7 @@ def render(summary: dict[str, Any]) -> str:
         views=[_view(summary, graph, markup) for graph in summary["graphs"]],
         weak=[i for i, task in enumerate(summary["tasks"]) if not task["predictable"]],
         matrix=markup(draw_matrix(summary)),
+        limit=max((abs(one["weight"]) for one in summary["relations"]), default=1.0),
         path_picture=markup(draw_path(summary["path"])) if summary["path"] else "",
         scatters=_scatters(summary, markup),
         first_scatters=FIRST_SCATTERS,

@@ -8,19 +8,22 @@ import numpy as np
 
 from skmtl.plotting.names import cut
 
-WIDTH, HEIGHT, SIDE, LABELLED = 720, 420, 70, 40
+WIDTH, HEIGHT, SIDE, LABELLED = 480, 330, 60, 40
 # Cells of the matrix are drawn level by level: one path for each sign and shade.
-SHADES, MATRIX = 6, 520
-CHART, CHART_HEIGHT, MARGIN = 720, 150, 52
+SHADES, MATRIX = 6, 340
+CHART, CHART_HEIGHT, MARGIN = 480, 130, 52
 SCATTER = 150
 
 
 def draw_graph(summary: dict[str, Any], graph: dict[str, Any], relations: Sequence[dict[str, Any]]) -> str:
     """The tasks of a graph at their places, joined by some of its relations."""
+    joined = {end for one in relations for end in (one["a"], one["b"])}
+    # Few tasks need little room.
+    few = min(1.0, len(joined) / 6)
+    height, side = round(90 + (HEIGHT - 90) * few**2), SIDE + (WIDTH / 2 - 130) * (1.0 - few)
     spots = {
-        t: (SIDE + place[0] * (WIDTH - 2 * SIDE), 26 + (1.0 - place[1]) * (HEIGHT - 62))
-        for t, place in enumerate(graph["places"])
-        if place is not None
+        t: (side + graph["places"][t][0] * (WIDTH - 2 * side), 26 + (1.0 - graph["places"][t][1]) * (height - 62))
+        for t in sorted(joined)
     }
     largest = max((abs(one["weight"]) for one in relations), default=1.0) or 1.0
     lines = []
@@ -33,7 +36,7 @@ def draw_graph(summary: dict[str, Any], graph: dict[str, Any], relations: Sequen
             f'stroke-width="{0.7 + 6.0 * part**1.3:.1f}" stroke-opacity="{0.4 + 0.5 * part:.2f}"/>'
         )
     nodes = [_node(summary["tasks"][t], graph["groups"][t], *spot, len(spots) <= LABELLED) for t, spot in spots.items()]
-    return _svg(WIDTH, HEIGHT, "Task graph", "".join(lines) + "".join(nodes))
+    return _svg(WIDTH, height, "Task graph", "".join(lines) + "".join(nodes))
 
 
 def _node(task: dict[str, Any], group: int, x: float, y: float, labelled: bool) -> str:
@@ -62,7 +65,7 @@ def draw_matrix(summary: dict[str, Any]) -> str:
     left = 130 if n <= LABELLED else 10
     labels = [
         f'<text x="{left - 8}" y="{12 + (k + 0.5) * cell + 4:.1f}" text-anchor="end">'
-        f"{escape(cut(summary['tasks'][t]['name'], 18))}</text>"
+        f"{escape(cut(summary['tasks'][t]['name'], 15))}</text>"
         for k, t in enumerate(order)
         if n <= LABELLED
     ]
@@ -83,7 +86,7 @@ def draw_path(path: dict[str, Any]) -> str:
         top += CHART_HEIGHT + 36
     axis = [
         f'<text x="{_across(mu, path["mus"]):.0f}" y="{top - 16}" text-anchor="middle">{mu:g}</text>'
-        for mu in path["mus"]
+        for mu in (path["mus"][0], path["mus"][len(path["mus"]) // 2], path["mus"][-1])
     ]
     words = f'<text x="{CHART - 10}" y="{top + 2}" text-anchor="end">mu, to the right more relations</text>'
     return _svg(CHART, top + 10, "The path along mu", "".join(parts) + f'<g class="axis">{"".join(axis)}{words}</g>')

@@ -74,7 +74,7 @@ def _used(summary: dict[str, Any], n_pairs: int) -> str:
     """How many pairs the model joins to predict."""
     used = len(summary["relations"])
     if summary["penalty"] == "independent":
-        return " The model that predicts makes no use of that: its tasks are independent."
+        return " The model that predicts keeps its tasks independent."
     many = "all" if used == n_pairs else used or "none"
     return f" The model that predicts joins {many} of the {_count(n_pairs, 'pair')}."
 
@@ -147,6 +147,7 @@ def read_aloud(summary: dict[str, Any], sentence: Sentence) -> str:
     Returns
     -------
     str
+        What one would say.
 
     See Also
     --------

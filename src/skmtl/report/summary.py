@@ -1,5 +1,7 @@
 """What a fitted estimator has learned, as a dictionary of plain types."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

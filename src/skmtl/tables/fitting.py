@@ -28,7 +28,7 @@ from skmtl.tables.pipeline import TASKS, make_model, make_preparation
 from skmtl.tables.problem import TableProblem
 
 # Values of mu along which the graph is shown, more of them where most edges appear.
-PATH_MUS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
+PATH_MUS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
 # Fewer folds than judge the choice: all values of mu are fitted in each.
 PATH_FOLDS = INNER_FOLDS = 3
 N_HALVES = 20

@@ -3,6 +3,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const { names, groups, order, predictable } = data;
 const SVG = "http://www.w3.org/2000/svg";
+document.documentElement.classList.add("scripted");
 const $ = (id) => document.getElementById(id);
 const tip = $("tip");
 const ruler = document.createElement("canvas").getContext("2d");
