@@ -1,7 +1,11 @@
 """The command line: short commands over the public interface."""
 
 import importlib
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from skmtl.cli.console import methods_markdown
@@ -19,7 +23,8 @@ def main() -> None:
         print(INSTALL, file=sys.stderr)
         raise SystemExit(2) from None
     try:
-        app(prog_name="skmtl")
+        with stoppable():
+            app(prog_name="skmtl")
     except (ValueError, OSError, ImportError) as error:
         print(in_one_line(error), file=sys.stderr)
         raise SystemExit(2) from None
@@ -33,6 +38,31 @@ def make_app() -> Any:
     from skmtl.cli import app
 
     return app.make_app()
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Let signals that ask a program to end do so with the shell's exit code (130 for Ctrl-C, 143 for SIGTERM).
+
+    As an exception, so that files that are half written are removed; not as KeyboardInterrupt, which a search takes
+    for the wish to go on with the folds that it has.
+    """
+
+    def stop(number: int, frame: Any) -> None:
+        raise SystemExit(128 + number)
+
+    # Only the main thread may say what signals do, and a user who runs the program under nohup has said it already.
+    names = ("SIGINT", "SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
+    numbers = [signal.Signals[name] for name in names if name in signal.Signals.__members__]
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number, action in before.items():
+        if action is not signal.SIG_IGN:
+            signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, action in before.items():
+            signal.signal(number, action)
 
 
 def in_one_line(error: Exception) -> str:
