@@ -96,6 +96,7 @@ def test_fifty_fits_in_threads_are_those_made_one_by_one(serial):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_fifty_fits_in_processes_are_those_made_one_by_one(serial):
     found = Parallel(2)(delayed(answer)(k) for k in range(50))
     for one, other in zip(serial, found, strict=True):
