@@ -119,7 +119,7 @@ def test_the_model_is_solved_on_the_free_edges(share, road, rng):
 
 @pytest.mark.parametrize("direct", [0, 10_000])
 def test_steps_over_the_simplex_reach_its_optimum(direct, rng, monkeypatch):
-    """At the end no free edge can gain, and no edge at zero wants to grow: the conditions of Karush, Kuhn and Tucker."""
+    """At the end no free edge can gain, and no edge at zero wants to grow (Karush, Kuhn, Tucker)."""
     monkeypatch.setattr(_simplex, "DIRECT_EDGES", direct)
     n_tasks = 7
     w = rng.dirichlet(np.full(21, 0.2)) * 0.5

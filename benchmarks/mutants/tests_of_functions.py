@@ -1,4 +1,4 @@
-"""Which tests enter which functions, and how long they take: a plugin of pytest that writes it down."""
+"""Which tests enter which functions, and how many seconds of CPU they take: a plugin of pytest that writes it down."""
 
 import json
 import sys
@@ -14,6 +14,7 @@ class Recorder:
         self._prefix, self._file = str(root) + "/", file
         self._entered: set[tuple[str, int]] = set()
         self._tests: dict[str, dict] = {}
+        self._start = 0.0
 
     def _trace(self, frame, _event, _argument):
         code = frame.f_code
@@ -22,15 +23,16 @@ class Recorder:
 
     def pytest_runtest_logreport(self, report):
         test = self._tests.setdefault(report.nodeid, {"seconds": 0.0, "functions": [], "passed": True})
-        test["seconds"] += report.duration
         test["passed"] &= report.passed
         if report.when == "teardown":
+            test["seconds"] = round(time.process_time() - self._start, 3)
             cut = len(self._prefix)
             test["functions"] = sorted(f"{name[cut:]}:{line}" for name, line in self._entered)
             self._entered.clear()
 
     def pytest_runtest_setup(self, item):
         self._entered.clear()
+        self._start = time.process_time()
         threading.settrace(self._trace)
         sys.settrace(self._trace)
 
@@ -39,5 +41,9 @@ class Recorder:
         threading.settrace(None)
 
     def pytest_sessionfinish(self):
-        kept = {name: test for name, test in self._tests.items() if test["passed"]}
-        self._file.write_text(json.dumps({"time": time.time(), "tests": kept}))
+        """Add what passed to what is known; tests of these files that are gone are forgotten."""
+        files = {name.split("::")[0] for name in self._tests}
+        old = json.loads(self._file.read_text()) if self._file.exists() else {}
+        kept = {name: test for name, test in old.items() if name.split("::")[0] not in files}
+        kept |= {name: test for name, test in self._tests.items() if test["passed"]}
+        self._file.write_text(json.dumps(kept))
