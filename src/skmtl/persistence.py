@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import json
+import math
 import os
 import sys
 import warnings
@@ -10,6 +11,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import BaseCrossValidator, BaseShuffleSplit
 from sklearn.utils.validation import check_is_fitted
@@ -80,7 +82,7 @@ def load_model(path: PathLike) -> Any:
     Raises
     ------
     ValueError
-        If the file is damaged, was not written by ``save_model``, or holds a type that is not one of skmtl, NumPy or
+        If the file is damaged, would need more memory than its own size, was not written by ``save_model``, or holds a type that is not one of skmtl, NumPy or
         scikit-learn.
 
     See Also
@@ -98,7 +100,10 @@ def load_model(path: PathLike) -> Any:
     ...     load_model(f"{folder}/model.skops").alpha
     0.1
     """
-    content = Path(path).read_bytes()
+    path = Path(path)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ValueError(f"{path} is a device or a pipe; name a file that save_model or skmtl fit wrote.")
+    content = path.read_bytes()
     written_by = _read_version(path, content)
     if written_by != __version__:
         warnings.warn(
@@ -141,9 +146,10 @@ def _advice(model: Any) -> str:
 
 
 def _read_version(path: PathLike, content: bytes) -> str:
-    """The version of skmtl that wrote a file, read before anything else is."""
+    """The version of skmtl that wrote a file, read before anything else is, of a file that is what it says."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            _check_sizes(archive, len(content))
             return str(json.loads(archive.read(VERSION_FILE))["skmtl"])
     except Exception as error:
         # A damaged archive fails in many ways, and all mean the same.
@@ -151,6 +157,24 @@ def _read_version(path: PathLike, content: bytes) -> str:
             f"{path} is not a model file of skmtl, or it is damaged ({_first_line(error)}); save it again with "
             "save_model or skmtl fit."
         ) from error
+
+
+def _check_sizes(archive: zipfile.ZipFile, size: int) -> None:
+    """Refuse an archive that would need more memory than its size: parts that are packed, arrays that are not there.
+
+    ``save_model`` packs nothing, so that all parts together are smaller than the file.
+    """
+    if sum(part.file_size for part in archive.infolist()) > size:
+        raise ValueError("its parts would be larger than the file")
+    for part in archive.infolist():
+        if part.filename.endswith(".npy"):
+            with archive.open(part) as stream:
+                version = np.lib.format.read_magic(stream)
+                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+                shape, _, dtype = read(stream)
+            # In Python's numbers, which do not overflow.
+            if dtype.hasobject or math.prod(shape) * dtype.itemsize > part.file_size:
+                raise ValueError(f"{part.filename} says that it has the shape {shape}, and is too small for that")
 
 
 def _unpack(path: PathLike, content: bytes, written_by: str) -> Any:
