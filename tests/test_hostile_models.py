@@ -170,7 +170,7 @@ def test_files_damaged_at_random_load_or_are_refused(content, tmp_path, inside):
     """Bytes of the archive, and bytes of its parts: no other error than ours, whatever is hit."""
     rng = np.random.default_rng(1)
     contents, path = parts(content), tmp_path / "bad.skops"
-    refused = 0
+    said = []
     for _ in range(150):
         if inside:
             name = rng.choice(sorted(contents))
@@ -180,10 +180,8 @@ def test_files_damaged_at_random_load_or_are_refused(content, tmp_path, inside):
         path.write_bytes(bad)
         try:
             load_model(path)
-        except ValueError as error:
-            refused += 1
-            assert "bad.skops" in str(error)
-        except UserWarning as warning:
-            # The only thing that a file may be besides good and bad: another version's.
-            assert "was written by skmtl" in str(warning)
-    assert refused > 30
+        except (ValueError, UserWarning) as error:
+            # Besides good and bad, a file may be another version's.
+            said.append(str(error))
+    assert all("bad.skops" in one for one in said)
+    assert sum("was written by skmtl" not in one for one in said) > 30

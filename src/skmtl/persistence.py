@@ -3,7 +3,6 @@
 import dataclasses
 import io
 import json
-import math
 import os
 import sys
 import warnings
@@ -11,11 +10,11 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import BaseCrossValidator, BaseShuffleSplit
 from sklearn.utils.validation import check_is_fitted
 
+from skmtl._archives import check_references, check_sizes
 from skmtl._files import write_whole
 from skmtl._validation import import_extra
 from skmtl._version import __version__
@@ -27,7 +26,7 @@ PathLike = str | os.PathLike[str]
 # are never trusted, for a type may do harm when it is constructed: numpy.memmap overwrites files.
 TRUSTED_BASES = (BaseEstimator, BaseCrossValidator, BaseShuffleSplit)
 TRUSTED_NAMES = ("numpy.dtype",)
-VERSION_FILE = "skmtl.json"
+VERSION_FILE, SCHEMA_FILE = "skmtl.json", "schema.json"
 
 
 def save_model(model: Any, path: PathLike) -> None:
@@ -82,8 +81,8 @@ def load_model(path: PathLike) -> Any:
     Raises
     ------
     ValueError
-        If the file is damaged, would need more memory than its own size, was not written by ``save_model``, or holds a type that is not one of skmtl, NumPy or
-        scikit-learn.
+        If the file is damaged, needs more memory than its own size, was not written by ``save_model``, or holds a
+        type that is not one of skmtl, NumPy or scikit-learn.
 
     See Also
     --------
@@ -149,7 +148,8 @@ def _read_version(path: PathLike, content: bytes) -> str:
     """The version of skmtl that wrote a file, read before anything else is, of a file that is what it says."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            _check_sizes(archive, len(content))
+            check_sizes(archive, len(content))
+            check_references(json.loads(archive.read(SCHEMA_FILE)))
             return str(json.loads(archive.read(VERSION_FILE))["skmtl"])
     except Exception as error:
         # A damaged archive fails in many ways, and all mean the same.
@@ -157,24 +157,6 @@ def _read_version(path: PathLike, content: bytes) -> str:
             f"{path} is not a model file of skmtl, or it is damaged ({_first_line(error)}); save it again with "
             "save_model or skmtl fit."
         ) from error
-
-
-def _check_sizes(archive: zipfile.ZipFile, size: int) -> None:
-    """Refuse an archive that would need more memory than its size: parts that are packed, arrays that are not there.
-
-    ``save_model`` packs nothing, so that all parts together are smaller than the file.
-    """
-    if sum(part.file_size for part in archive.infolist()) > size:
-        raise ValueError("its parts would be larger than the file")
-    for part in archive.infolist():
-        if part.filename.endswith(".npy"):
-            with archive.open(part) as stream:
-                version = np.lib.format.read_magic(stream)
-                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-                shape, _, dtype = read(stream)
-            # In Python's numbers, which do not overflow.
-            if dtype.hasobject or math.prod(shape) * dtype.itemsize > part.file_size:
-                raise ValueError(f"{part.filename} says that it has the shape {shape}, and is too small for that")
 
 
 def _unpack(path: PathLike, content: bytes, written_by: str) -> Any:
