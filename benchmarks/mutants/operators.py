@@ -40,7 +40,7 @@ NAMES = {
     "all": "any",
     "sum": "max",
     "mean": "max",
-    "abs": "float",
+    "abs": "positive",
     "sqrt": "square",
     "sorted": "list",
 }
@@ -141,7 +141,7 @@ def _changes(node, parent):
         yield (lambda: _set(node, "attr", NAMES[node.attr])) if node.attr in NAMES else (lambda: _drop_transpose(node))
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in NAMES:
         if isinstance(parent, ast.Call) and parent.func is node:
-            yield lambda: _set(node, "id", NAMES[node.id])
+            yield lambda: _set(node, "id", "float" if node.id == "abs" else NAMES[node.id])
     elif isinstance(node, ast.If | ast.IfExp):
         for value in (True, False):
             yield lambda value=value: _set(node, "test", ast.Constant(value))
