@@ -125,10 +125,12 @@ def check_columns(source: PathLike, frame: Any, names: Iterable[str]) -> None:
 def _read_parquet(path: Path) -> pd.DataFrame:
     try:
         frame = pd.read_parquet(path)
-    except (OSError, ImportError):
+    except ImportError:
         raise
     except Exception as error:
-        # A damaged file fails in many ways, and all mean the same.
+        # A damaged file fails in many ways, and all mean the same; errors of the operating system have a number.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
         raise ValueError(f"{path} is not a Parquet file, or it is damaged ({_first_line(error)}).") from error
     return frame.rename(columns=str)
 
