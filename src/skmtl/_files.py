@@ -10,13 +10,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 try:
     import fcntl
 except ImportError:  # Windows, where nothing that is open can be removed, so that no lock is needed.
     fcntl = None  # type: ignore[assignment]
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+# What a spreadsheet takes for the beginning of a formula.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Seconds in which a part that has no lock yet gets one.
 NEW = 1.0
 
@@ -135,4 +140,33 @@ def _is_free(part: Path) -> bool:
         return False
     finally:
         os.close(number)
+    return True
+
+
+def without_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """The frame with an apostrophe before text, in names and cells, that a spreadsheet would run as a formula.
+
+    A spreadsheet does so with what it finds in a CSV file, and a formula can read other files and call programs. Signs
+    alone, as in the classes + and -, and numbers are no formulas.
+    """
+    plain = frame.rename(columns=_without_formula)
+    for place in range(plain.shape[1]):
+        column: Any = plain.iloc[:, place]
+        # Numbers of any kind hold no text.
+        if column.dtype.kind not in "biufcmM":
+            plain.isetitem(place, column.map(_without_formula))
+    return plain
+
+
+def _without_formula(cell: Any) -> Any:
+    if not isinstance(cell, str) or not cell.startswith(FORMULA) or len(cell) == 1 or _is_number(cell):
+        return cell
+    return f"'{cell}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
     return True

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from skmtl.cli.console import methods_markdown
+from skmtl.cli.console import methods_markdown, printable
 
 INSTALL = 'The command line needs a few more packages; install them with: pip install "skmtl[app]"'
 
@@ -68,8 +68,8 @@ def stoppable() -> Iterator[None]:
 def in_one_line(error: Exception) -> str:
     """What went wrong, as one line to read."""
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}."
-    return " ".join(str(error).split())
+        return printable(f"{error.filename}: {error.strerror}.")
+    return printable(" ".join(str(error).split()))
 
 
 __all__ = ["main", "make_app", "methods_markdown"]

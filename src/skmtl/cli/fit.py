@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from skmtl.cli import options as o
-from skmtl.cli.console import make_folder, progress_bars, show_comparison, show_table, warnings_as_notes
+from skmtl.cli.console import make_folder, progress_bars, say, show_comparison, show_table, warnings_as_notes
 from skmtl.cli.method import MethodOptions
 from skmtl.tables import ColumnRoles, TableFit, TableProblem, fit_table, read_problem, refit_blocks, sample_blocks
 
@@ -53,7 +53,7 @@ def fit_file(table: Path, roles: ColumnRoles, method: MethodOptions, out: Path) 
     """Fit a table in memory, show what came out, and write it."""
     problem = read_problem(table, roles)
     make_folder(out)
-    print(f"{table}: {len(problem.X)} rows.", *problem.notes, sep="\n")
+    say(f"{table}: {len(problem.X)} rows.", *problem.notes)
     with warnings_as_notes(), progress_bars() as show:
         result = _fit(problem, method, show)
     _finish(out, result, about(table, problem, result))
@@ -69,7 +69,7 @@ def fit_large(table: Path, roles: ColumnRoles, method: MethodOptions, n_componen
         result = _fit(problem, method, show)
         show({"step": "fitting all rows in blocks", "done": 0, "total": None})
         result = replace(result, model=refit_blocks(result.model, sampled, n_components=n_components))
-    print(f"{table}: {n} rows, {len(problem.X)} of them in the sample that chose and judged.", *problem.notes, sep="\n")
+    say(f"{table}: {n} rows, {len(problem.X)} of them in the sample that chose and judged.", *problem.notes)
     _finish(out, result, {**about(table, problem, result), "rows": n})
 
 
@@ -100,7 +100,7 @@ def _finish(out: Path, result: TableFit, facts: dict[str, Any]) -> None:
     from skmtl.report import save_results
 
     estimator = result.estimator
-    print(*result.choice.reasons, sep="\n")
+    say(*result.choice.reasons)
     show_comparison(result.comparison)
     relations = estimator.relations()
     n_tasks = len(estimator.task_names_)
@@ -112,4 +112,4 @@ def _finish(out: Path, result: TableFit, facts: dict[str, Any]) -> None:
         out, result.model, result.comparison, stability=result.stability, path=result.path, about=facts
     )
     for path in written:
-        print(f"Wrote {path}")
+        say(f"Wrote {path}")

@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from skmtl._files import folder_written_whole
+from skmtl._files import folder_written_whole, without_formulas
 from skmtl._validation import import_extra
 from skmtl.tables.columns import FeatureColumns
 from skmtl.tables.files import PathLike, check_columns, is_parquet
@@ -247,7 +247,8 @@ def predict_blocks(model: Any, path: PathLike, out: PathLike, *, delimiter: str 
         if is_parquet(path) or path.is_dir():
             parts.to_parquet(folder, write_index=False)
         else:
-            parts.to_csv(str(folder / "part-*.csv"), index=False)
+            plain = parts.map_partitions(without_formulas, meta=without_formulas(example.iloc[:0]))
+            plain.to_csv(str(folder / "part-*.csv"), index=False)
     return len([part for part in out.iterdir() if part.suffix in (".csv", ".parquet")])
 
 

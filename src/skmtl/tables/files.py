@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from skmtl._files import written_whole
+from skmtl._files import without_formulas, written_whole
 
 PathLike = str | os.PathLike[str]
 
@@ -83,7 +83,7 @@ def write_table(frame: pd.DataFrame, path: PathLike) -> None:
         Its index is not written.
     path : str or path
         Parquet if the name ends with ``.parquet`` or ``.pq``; else CSV, with all the digits that numbers need to
-        come back.
+        come back, and an apostrophe before text that a spreadsheet would run as a formula.
 
     See Also
     --------
@@ -105,7 +105,7 @@ def write_table(frame: pd.DataFrame, path: PathLike) -> None:
         if is_parquet(path):
             frame.rename(columns=str).to_parquet(stream, index=False)
         else:
-            stream.write(frame.to_csv(index=False).encode())
+            stream.write(without_formulas(frame).to_csv(index=False).encode())
 
 
 def is_parquet(path: PathLike) -> bool:
