@@ -1,6 +1,7 @@
 """Options that several commands share, and how what a person types is read."""
 
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -186,5 +187,10 @@ def connected(scheduler: str | None) -> Iterator[None]:
         client = distributed.Client(scheduler, timeout=10)
     except (OSError, ValueError) as error:
         raise ValueError(f"no Dask scheduler answers at {scheduler!r} ({error}); check the address.") from error
+    lost = (CancelledError, TimeoutError, distributed.KilledWorker, distributed.comm.CommClosedError)
     with client:
-        yield
+        try:
+            yield
+        except lost as error:
+            what = " ".join(str(error).split()) or type(error).__name__
+            raise ValueError(f"the Dask cluster at {scheduler!r} was lost ({what}); start it and try again.") from error
