@@ -130,3 +130,6 @@ def test_landmarks_are_for_kernels_and_for_many_rows(kernel, n_rows):
     landmarks = choose_landmarks(kernel, n_rows)
     assert (landmarks is None) == (kernel == "linear" or n_rows <= 3000)
     assert landmarks is None or 1 <= landmarks <= n_rows
+    held = choose_landmarks(kernel, n_rows, quadratic=False)
+    assert (held is None) == (landmarks is None)
+    assert held is None or held <= 100 or held * n_rows <= 2**26

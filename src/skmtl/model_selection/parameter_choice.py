@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_array
 
+from skmtl.losses.base import check_loss
 from skmtl.model_selection.judging import Judgement, best_rival, is_apart, judge_model, parameters_of
 from skmtl.model_selection.kernel_choice import (
     KERNELS,
@@ -133,10 +134,11 @@ def choose_parameters(
             callback({**state, "total": total})
 
     found = choose_kernel(X, Y, search=search, kernels=kernels, tasks=tasks, groups=groups, callback=count_searches)
-    n_components = search.n_components or choose_landmarks(found.kernel, X.shape[0])
+    quadratic = check_loss(search.loss, purpose=search.model_class.purpose).quadratic
+    n_components = search.n_components or choose_landmarks(found.kernel, X.shape[0], quadratic=quadratic)
     held = {"n_components": n_components, "random_state": 0} if found.kernel != "linear" else {"n_components": None}
     fewer = draw_rows(X, Y, found.kernel, tasks=tasks)
-    rows = draw_affordable(X, Y, found.kernel, fewer, n_components=n_components, tasks=tasks)
+    rows = draw_affordable(X, Y, found.kernel, fewer, n_components=n_components, tasks=tasks, quadratic=quadratic)
     folds = count_folds(callback, total - 1, total, f"{found.kernel} kernel with relations")
     fitted = at_kernel(search, found.kernel, X[rows], gamma=found.gamma, callback=folds, **held)
     fitted.fit(X[rows], take_rows(Y, rows), tasks=take_rows(tasks, rows), groups=take_rows(groups, rows))
@@ -208,12 +210,14 @@ def given_parameters(estimator: Any, X: Any, Y: Any, *, search: Any = None, task
     """
     X = check_array(X, accept_sparse="csr", ensure_all_finite=False)
     search = quick_search(estimator.penalty) if search is None else search
-    landmarks, reasons = choose_landmarks(estimator.kernel, X.shape[0]), ["Parameters are as given."]
+    quadratic, reasons = check_loss(estimator.loss, purpose=estimator.purpose).quadratic, ["Parameters are as given."]
+    landmarks = choose_landmarks(estimator.kernel, X.shape[0], quadratic=quadratic)
     if estimator.n_components is None and landmarks is not None:
         estimator = clone(estimator).set_params(n_components=landmarks, random_state=0)
         reasons.append(describe_landmarks(landmarks, X.shape[0]))
     fewer = draw_rows(X, Y, estimator.kernel, tasks=tasks)
-    rows = draw_affordable(X, Y, estimator.kernel, fewer, n_components=estimator.n_components, tasks=tasks)
+    held = {"n_components": estimator.n_components, "tasks": tasks, "quadratic": quadratic}
+    rows = draw_affordable(X, Y, estimator.kernel, fewer, **held)
     reasons += describe_rows(len(rows), X.shape[0])
     return ParameterChoice(estimator, search, rows, tuple(reasons))
 
