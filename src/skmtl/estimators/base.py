@@ -1,5 +1,7 @@
 """What regression and classification share: the road from rows to a fitted model."""
 
+from __future__ import annotations
+
 import warnings
 from contextlib import suppress
 from dataclasses import replace
@@ -23,7 +25,7 @@ from skmtl.estimators.predict import predict_scores
 from skmtl.features import KERNELS, KernelFacts, make_feature_map
 from skmtl.losses.base import Loss, check_loss
 from skmtl.penalties import check_penalty
-from skmtl.solvers.solve import Solution
+from skmtl.solvers.solve import Interrupted, Solution
 from skmtl.solvers.training import Effort, Model, Settings, Training, single_tasks
 from skmtl.targets import Coding, TaskData
 
@@ -47,6 +49,24 @@ class MultiTaskEstimator(LearnedTasks, DrawsRelations, BaseEstimator):
         tags.input_tags.sparse = not isinstance(self.kernel, str) or KERNELS.get(self.kernel, UNKNOWN).sparse_rows
         return tags
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also those of the penalty: ``penalty__mu=0.5`` works where the penalty is a name too.
+
+        Parameters
+        ----------
+        **params
+            Parameters by name; those of the penalty begin with ``penalty__``.
+
+        Returns
+        -------
+        self : estimator
+        """
+        penalty = params.get("penalty", self.penalty)
+        if isinstance(penalty, str) and any(name.startswith("penalty__") for name in params):
+            # A name has no parameters; the penalty that it stands for, whatever the number of tasks, does.
+            params["penalty"] = check_penalty(penalty, 2)
+        return super().set_params(**params)
+
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> Self:
         """Learn predictors and structure.
 
@@ -68,7 +88,8 @@ class MultiTaskEstimator(LearnedTasks, DrawsRelations, BaseEstimator):
         Returns
         -------
         self : estimator
-            Fitted. An error, or an interruption, leaves the estimator as it was.
+            Fitted. An error leaves the estimator as it was. So does an interruption (Ctrl-C) before the first
+            certificate; later, it gives the best model so far, with a warning that says what is proved of it.
         """
         # The road: what the user passed is cleaned, decomposed once, solved with proof, and published at the very end.
         loss = check_loss(self.loss, purpose=self.purpose)
@@ -77,7 +98,10 @@ class MultiTaskEstimator(LearnedTasks, DrawsRelations, BaseEstimator):
         callback = check_callback(self.callback)
         check_labels(data, loss, intercept=check_flag("fit_intercept", self.fit_intercept))
         training = train(self, data, loss)
-        solution = training.solve(settings, effort, callback=callback)
+        try:
+            solution = training.solve(settings, effort, callback=callback)
+        except Interrupted as stop:
+            solution = stop.solution
         return publish(self, training, settings, solution)
 
     def predict(self, X: Any, tasks: Any = None) -> Any:

@@ -3,6 +3,8 @@
 A predictor is ``transform(X) @ coef``, and its squared norm ``coef' M coef`` with M the map's metric.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from math import comb
 from typing import Any, Self
@@ -15,7 +17,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import check_random_state
 
 from skmtl._linalg import Array, eigvalsh
-from skmtl._rows import as_rows
+from skmtl._rows import as_rows, check_kernel_fits
 from skmtl._validation import LARGEST, check_count, check_plain, check_positive, is_number
 from skmtl.features.kernels import (
     KERNELS,
@@ -141,6 +143,8 @@ class KernelMap(FeatureMap):
         return self
 
     def transform(self, X: Array) -> Array:
+        if X is self.X_fit_ and self.on_rows:
+            check_kernel_fits(X.shape[0])
         return self._evaluate(X, self.X_fit_)
 
     def n_functions(self, n_features: int) -> int:
