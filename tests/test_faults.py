@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from skmtl import MultiTaskRegressor, load_model, save_model
-from skmtl.cli import stoppable
+from skmtl.cli import ended_by_signals
 from skmtl.tables import read_table, write_table
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs the signals of POSIX")
@@ -64,12 +64,12 @@ def nothing_half_done(folder):
             read_table(path)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_signals_have_the_exit_codes_of_the_shell(number, code):
     before = signal.getsignal(number)
 
     def work():
-        with stoppable():
+        with ended_by_signals():
             os.kill(os.getpid(), number)
             time.sleep(60)
 
@@ -82,7 +82,7 @@ def test_signals_have_the_exit_codes_of_the_shell(number, code):
 def test_under_nohup_nobody_hangs_up():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with stoppable():
+        with ended_by_signals():
             os.kill(os.getpid(), signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)
@@ -105,8 +105,8 @@ def test_at_any_moment_of_fit_and_predict(table, tmp_path, number):
     model = MultiTaskRegressor(alpha=0.1).fit(frame[[*"abcd"]], frame[["y1", "y2", "y3"]])
     save_model(model, tmp_path / "model.skops")
     commands = {
-        "fit": ("fit", table, "--targets", "y1,y2,y3", "--out", tmp_path / "run"),
-        "predict": ("predict", tmp_path / "model.skops", table, "--out", tmp_path / "predictions.csv"),
+        "fit": ("fit", table, "--targets", "y1,y2,y3", "--out", tmp_path / "run", "--overwrite"),
+        "predict": ("predict", tmp_path / "model.skops", table, "--out", tmp_path / "predictions.csv", "--overwrite"),
         "reproduce": ("reproduce", "synthetic", "--quick", "--out", tmp_path / "paper"),
     }
     for name, longest in (("fit", 8.0), ("predict", 1.0), ("reproduce", 10.0)):

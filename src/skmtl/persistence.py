@@ -1,6 +1,7 @@
 """Models in files that run no code when they are opened."""
 
 import dataclasses
+import importlib
 import io
 import json
 import os
@@ -27,6 +28,8 @@ PathLike = str | os.PathLike[str]
 TRUSTED_BASES = (BaseEstimator, BaseCrossValidator, BaseShuffleSplit)
 TRUSTED_NAMES = ("numpy.dtype",)
 VERSION_FILE, SCHEMA_FILE = "skmtl.json", "schema.json"
+# Where the types of models live. They are imported before a file is read, for types are looked up among what is loaded.
+MODEL_MODULES = ("skmtl.estimators", "skmtl.model_selection", "skmtl.tables")
 
 
 def save_model(model: Any, path: PathLike) -> None:
@@ -161,6 +164,8 @@ def _read_version(path: PathLike, content: bytes) -> str:
 
 def _unpack(path: PathLike, content: bytes, written_by: str) -> Any:
     skops = import_extra("skops.io")
+    for module in MODEL_MODULES:
+        importlib.import_module(module)
     origin = "" if written_by == __version__ else f" It was written by skmtl {written_by}, and this is {__version__}."
     try:
         named = skops.get_untrusted_types(data=content)

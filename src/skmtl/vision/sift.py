@@ -96,7 +96,9 @@ def _opencv() -> ModuleType:
     try:
         import cv2
     except ImportError as error:
-        raise ImportError("Image features need OpenCV, which is not installed: pip install skmtl[vision]") from error
+        raise ImportError(
+            'Image features need OpenCV, which is not installed: say pip install ".[vision]" in the folder of skmtl.'
+        ) from error
     return cv2
 
 
