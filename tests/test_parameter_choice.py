@@ -80,7 +80,9 @@ def test_the_choice_is_that_of_the_search_at_this_kernel(rng):
     search = quick_search(**SMALL)
     choice = choose_parameters(X, Y, search=search, kernels=["linear"])
     order = choice.rows
-    alone = MultiTaskRegressorCV(Sparse(), **SMALL, eps_factors=[1.0], cv=5, tol=1e-3).fit(X[order], Y[order])
+    alone = MultiTaskRegressorCV(Sparse(), kernel="linear", **SMALL, eps_factors=[1.0], cv=5, tol=1e-3).fit(
+        X[order], Y[order]
+    )
     assert type(choice.estimator) is MultiTaskRegressor
     assert choice.estimator.alpha == alone.best_params_["alpha"]
     assert choice.reasons[-1] == alone.verdict_

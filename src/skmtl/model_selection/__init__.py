@@ -2,6 +2,7 @@
 
 from skmtl.model_selection.compare import compare_methods
 from skmtl.model_selection.cv import MultiTaskClassifierCV, MultiTaskRegressorCV
+from skmtl.model_selection.gains import describe_gains
 from skmtl.model_selection.kernel_choice import KernelChoice, choose_kernel, quick_search
 from skmtl.model_selection.other_candidates import best_candidate
 from skmtl.model_selection.parameter_choice import (
@@ -26,6 +27,7 @@ __all__ = [
     "choose_parameters",
     "compare_methods",
     "compare_with_independent",
+    "describe_gains",
     "edge_stability",
     "given_parameters",
     "quick_search",

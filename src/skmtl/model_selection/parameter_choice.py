@@ -10,17 +10,20 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 
 from skmtl.model_selection.compare import compare_methods
+from skmtl.model_selection.gains import describe_gains
 from skmtl.model_selection.kernel_choice import (
-    KERNELS,
     N_FOLDS,
     Callback,
     Index,
     at_kernel,
-    choose_kernel,
+    crowded_reason,
     draw_rows,
+    is_crowded,
     quick_search,
+    report_progress,
     take_rows,
 )
+from skmtl.model_selection.recommended import AUTO, KERNELS
 from skmtl.penalties import Independent
 
 # Searches stop early, for they only compare; the fit that is kept is exact.
@@ -75,7 +78,7 @@ def choose_parameters(
     tasks: Any = None,
     callback: Callback | None = None,
 ) -> ParameterChoice:
-    """Choose the kernel, then everything else, by cross-validation.
+    """Choose kernel, metric and everything else by cross-validation.
 
     Parameters
     ----------
@@ -86,8 +89,9 @@ def choose_parameters(
         Targets or classes, NaN where they are not known.
     search : MultiTaskRegressorCV or MultiTaskClassifierCV, optional
         What is searched, kernel and inverse width apart; by default ``quick_search()``.
-    kernels : sequence of str, default=("linear", "rbf")
-        Kernels to choose from, see :func:`choose_kernel`.
+    kernels : sequence of str, default=("linear", "rbf", "laplacian")
+        Kernels to choose from. These three are tried as ``kernel="auto"`` of the search does it: with a metric too,
+        and with strengths of the tasks' own. In long format with many tasks only the first is tried.
     tasks : array-like of shape (n_samples,), optional
         The task of each row, in long format.
     callback : callable, optional
@@ -117,22 +121,34 @@ def choose_parameters(
     """
     search = quick_search() if search is None else search
     X = check_array(X, accept_sparse="csr", ensure_all_finite=False)
-    total = 1 + len(kernels) * (len(kernels) > 1)
-
-    def count_searches(state: dict[str, Any]) -> None:
-        if callback is not None:
-            callback({**state, "total": total})
-
-    found = choose_kernel(X, Y, search=search, kernels=kernels, tasks=tasks, callback=count_searches)
-    rows = draw_rows(X, Y, found.kernel, tasks=tasks)
-    fitted = at_kernel(search, found.kernel, X[rows], gamma=found.gamma)
+    reasons = []
+    if len(kernels) > 1 and is_crowded(X, tasks):
+        kernels, reasons = kernels[:1], [crowded_reason(kernels[0])]
+    # All kernels on the same rows, so that their scores can be compared.
+    rows = min((draw_rows(X, Y, kernel, tasks=tasks) for kernel in kernels), key=len)
+    fitted = _search_kernels(search, kernels, X[rows])
     fitted.fit(X[rows], take_rows(Y, rows), tasks=take_rows(tasks, rows))
-    count_searches({"done": total})
-    reasons = [found.reason] if found.reason else []
+    gains = describe_gains(fitted)
+    best, more = fitted.best_estimator_.kernel, draw_rows(X, Y, fitted.best_estimator_.kernel, tasks=tasks)
+    total = 1 + (len(more) > len(rows))
+    report_progress(callback, 1, total)
+    if len(more) > len(rows):
+        # Cheap enough for all of them.
+        rows, fitted = more, at_kernel(search, best, X[more])
+        fitted.fit(X[rows], take_rows(Y, rows), tasks=take_rows(tasks, rows))
+        report_progress(callback, 2, total)
     if len(rows) < X.shape[0]:
         reasons.append(f"Parameters were chosen on {len(rows)} of {X.shape[0]} rows, drawn at random.")
     estimator = clone(fitted.best_estimator_).set_params(tol=FINAL_TOL)
+    reasons.extend([gains] if gains else [])
     return ParameterChoice(estimator, fitted, _best_alphas(fitted), rows, (*reasons, fitted.verdict_))
+
+
+def _search_kernels(search: Any, kernels: Sequence[str], X: Any) -> Any:
+    """The search, not fitted, at one kernel or at several; the usual ones as the search itself recommends."""
+    if len(kernels) == 1:
+        return at_kernel(search, kernels[0], X)
+    return clone(search).set_params(kernel=AUTO if tuple(kernels) == KERNELS else list(kernels))
 
 
 def given_parameters(estimator: Any, X: Any, Y: Any, *, search: Any = None, tasks: Any = None) -> ParameterChoice:
@@ -232,6 +248,7 @@ def compare_with_independent(
         "alphas": choice.alphas,
         "mus": None if penalty.path_parameter is None else [penalty.get_params()[penalty.path_parameter]],
         "commons": [estimator.common],
+        "metric_rounds": estimator.metric_rounds,
     }
     search = at_kernel(choice.search, estimator.kernel, X, gamma=estimator.gamma, **held)
     Y, tasks = take_rows(Y, rows), take_rows(tasks, rows)

@@ -12,7 +12,6 @@ from sklearn.pipeline import Pipeline
 from skmtl.model_selection import (
     ParameterChoice,
     StructurePath,
-    choose_kernel,
     choose_parameters,
     compare_methods,
     compare_with_independent,
@@ -21,9 +20,10 @@ from skmtl.model_selection import (
     quick_search,
     structure_path,
 )
-from skmtl.model_selection.kernel_choice import KERNELS, N_FOLDS, Callback, at_kernel, draw_rows, take_rows
+from skmtl.model_selection.kernel_choice import N_FOLDS, Callback, at_kernel, take_rows
+from skmtl.model_selection.recommended import KERNELS
 from skmtl.penalties import Independent, Sparse
-from skmtl.tables.pipeline import TASKS, make_model, make_preparation
+from skmtl.tables.pipeline import TASKS, feature_groups, make_model, make_preparation
 from skmtl.tables.problem import TableProblem
 
 # Values of mu along which the graph is shown, more of them where most edges appear.
@@ -101,8 +101,8 @@ def fit_table(
         What is searched, kernel and inverse width apart; by default ``quick_search()``.
     estimator : MultiTaskRegressor or MultiTaskClassifier, optional
         With parameters that are taken as they are; then nothing is chosen, and the search only judges.
-    kernels : sequence of str, default=("linear", "rbf")
-        Kernels to choose from, see :func:`skmtl.model_selection.choose_kernel`.
+    kernels : sequence of str, default=("linear", "rbf", "laplacian")
+        Kernels to choose from, see :func:`skmtl.model_selection.choose_parameters`.
     callback : callable, optional
         Called with ``{"step": text, "done": k, "total": n}`` as the work goes on, for a progress bar; n is None where
         it is not known.
@@ -130,8 +130,7 @@ def fit_table(
     >>> result.model.predict(problem.X).shape
     (20, 3)
     """
-    search = quick_search(classification=problem.classification) if search is None else search
-    Z = make_preparation(problem.features).fit_transform(problem.X)
+    search, Z = _prepare(problem, search)
     rows = {"X": Z, "Y": problem.Y, "tasks": problem.tasks}
     if estimator is None:
         choosing = _name_step(callback, "choosing parameters")
@@ -169,8 +168,8 @@ def compare_table(
     search : MultiTaskRegressorCV or MultiTaskClassifierCV, optional
         What is searched, apart from the kernel and the grid of mu, which is the penalty's own; by default
         ``quick_search()``.
-    kernels : sequence of str, default=("linear", "rbf")
-        Kernels to choose from, see :func:`skmtl.model_selection.choose_kernel`.
+    kernels : sequence of str, default=("linear", "rbf", "laplacian")
+        Kernels to choose from, see :func:`skmtl.model_selection.choose_parameters`.
     callback : callable, optional
         Called as for :func:`fit_table`.
 
@@ -197,17 +196,33 @@ def compare_table(
     """
     if problem.n_tasks < 2:
         raise ValueError("there is one task only, and nothing to share; name several targets.")
-    search = quick_search(classification=problem.classification) if search is None else search
-    Z = make_preparation(problem.features).fit_transform(problem.X)
+    search, Z = _prepare(problem, search)
     choosing = _name_step(callback, "choosing the kernel")
-    found = choose_kernel(Z, problem.Y, search=search, kernels=kernels, tasks=problem.tasks, callback=choosing)
-    rows = draw_rows(Z, problem.Y, found.kernel, tasks=problem.tasks)
+    found = choose_parameters(Z, problem.Y, search=search, kernels=kernels, tasks=problem.tasks, callback=choosing)
+    best, rows = found.estimator, found.rows
     comparing = _name_step(callback, "comparing")
-    held = at_kernel(search, found.kernel, Z[rows], gamma=found.gamma, mus=None, cv=INNER_FOLDS)
+    held = at_kernel(
+        search, best.kernel, Z[rows], gamma=best.gamma, mus=None, cv=INNER_FOLDS, metric_rounds=best.metric_rounds
+    )
     Y, tasks = take_rows(problem.Y, rows), take_rows(problem.tasks, rows)
     comparison = compare_methods(Z[rows], Y, list(methods), estimator=held, cv=N_FOLDS, tasks=tasks, callback=comparing)
-    sampled = f"Methods are compared on {len(rows)} of {len(Z)} rows, drawn at random." if len(rows) < len(Z) else ""
-    return comparison, tuple(reason for reason in (found.reason, sampled) if reason)
+    used = f"Methods are compared with the {best.kernel} kernel{_metric(best)}."
+    return comparison, (*found.reasons[:-1], used)
+
+
+def _metric(estimator: Any) -> str:
+    rounds = estimator.metric_rounds
+    return f" on features scaled {rounds} {'time' if rounds == 1 else 'times'} by what matters" if rounds else ""
+
+
+def _prepare(problem: TableProblem, search: Any) -> tuple[Any, Any]:
+    """The search, told which features are one category, and the rows as numbers."""
+    search = quick_search(classification=problem.classification) if search is None else clone(search)
+    preparation = make_preparation(problem.features)
+    Z = preparation.fit_transform(problem.X)
+    if problem.features.categories:
+        search.set_params(feature_groups=feature_groups(preparation))
+    return search, Z
 
 
 def _name_step(callback: Callback | None, step: str) -> Callback | None:

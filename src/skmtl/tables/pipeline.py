@@ -56,6 +56,16 @@ def make_preparation(features: FeatureColumns) -> ColumnTransformer:
     return ColumnTransformer([part for part in parts if part[2]])
 
 
+def feature_groups(preparation: ColumnTransformer) -> list[int]:
+    """For every prepared feature the number of the column it was made of; ``preparation`` is fitted."""
+    groups: list[int] = []
+    for name, transformer, columns in preparation.transformers_:
+        widths = [len(known) for known in transformer[-1].categories_] if name == CATEGORIES else [1] * len(columns)
+        first = len(set(groups))
+        groups += [first + k for k, width in enumerate(widths) for _ in range(width)]
+    return groups
+
+
 def make_model(features: FeatureColumns, estimator: Any) -> Pipeline:
     """Preparation and estimator as one pipeline, which ``save_model`` can save.
 

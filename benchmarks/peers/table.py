@@ -1,0 +1,5 @@
+"""Tables and the picture of a run."""
+
+
+def render(rows, picture=None):
+    return ""
