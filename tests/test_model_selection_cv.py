@@ -98,8 +98,8 @@ def test_eps_factors_are_multiples_of_the_automatic_one(rng):
 @pytest.mark.parametrize("eps_factor", [1.0, 30.0])
 def test_what_was_chosen_makes_the_same_estimator(kernel, eps_factor, rng):
     X, Y = related_tasks(rng, 40, 4)
-    grid = {**SMALL, "eps_factors": [eps_factor]}
-    search = MultiTaskRegressorCV(["sparse", "trace"], kernel=kernel, **grid).fit(X, Y)
+    grid = {**SMALL, "eps_factors": [eps_factor], "kernel": kernel}
+    search = MultiTaskRegressorCV(["sparse", "trace"], **grid).fit(X, Y)
     again = MultiTaskRegressor(**search.best_params_).fit(X, Y)
     np.testing.assert_allclose(again.predict(X), search.predict(X), rtol=1e-9)
     best = search.best_estimator_
@@ -251,7 +251,7 @@ def test_every_score_is_that_of_refitting(scoring, cv, rng):
         F[test] = getattr(est, predict)(X[test])
     tests = [np.arange(30)] if cv == "loo" else [test for _, test in splits]
     expected = np.mean([score_by_hand(scoring, Y[test], F[test], variance) for test in tests])
-    found = search("independent", alphas=[1e-2], cv=cv, scoring=scoring).fit(X, Y)
+    found = search("independent", kernel="linear", alphas=[1e-2], cv=cv, scoring=scoring).fit(X, Y)
     assert found.best_score_ == pytest.approx(expected, abs=1e-10)
 
 

