@@ -137,11 +137,20 @@ def choose_parameters(
         rows, fitted = more, at_kernel(search, best, X[more])
         fitted.fit(X[rows], take_rows(Y, rows), tasks=take_rows(tasks, rows))
         report_progress(callback, 2, total)
+    if len(kernels) > 1:
+        reasons.append(_name_kernel(fitted.best_estimator_))
     if len(rows) < X.shape[0]:
         reasons.append(f"Parameters were chosen on {len(rows)} of {X.shape[0]} rows, drawn at random.")
     estimator = clone(fitted.best_estimator_).set_params(tol=FINAL_TOL)
     reasons.extend([gains] if gains else [])
     return ParameterChoice(estimator, fitted, _best_alphas(fitted), rows, (*reasons, fitted.verdict_))
+
+
+def _name_kernel(estimator: Any) -> str:
+    """Which kernel is used, and whether on scaled features."""
+    rounds = estimator.metric_rounds
+    times = f", on features scaled {'once' if rounds == 1 else f'{rounds} times'} by how much they matter"
+    return f"The {estimator.kernel} kernel is used{times if rounds else ''}."
 
 
 def _search_kernels(search: Any, kernels: Sequence[str], X: Any) -> Any:

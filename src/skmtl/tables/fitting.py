@@ -206,13 +206,8 @@ def compare_table(
     )
     Y, tasks = take_rows(problem.Y, rows), take_rows(problem.tasks, rows)
     comparison = compare_methods(Z[rows], Y, list(methods), estimator=held, cv=N_FOLDS, tasks=tasks, callback=comparing)
-    used = f"Methods are compared with the {best.kernel} kernel{_metric(best)}."
-    return comparison, (*found.reasons[:-1], used)
-
-
-def _metric(estimator: Any) -> str:
-    rounds = estimator.metric_rounds
-    return f" on features scaled {rounds} {'time' if rounds == 1 else 'times'} by what matters" if rounds else ""
+    # The last reason is what the search says of sharing, which is what the comparison is there to judge.
+    return comparison, found.reasons[:-1]
 
 
 def _prepare(problem: TableProblem, search: Any) -> tuple[Any, Any]:
