@@ -7,7 +7,7 @@ from problems import random_psd, related_tasks, with_gaps
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.metrics import accuracy_score, average_precision_score, r2_score
+from sklearn.metrics import accuracy_score, average_precision_score, r2_score, roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import (
     GridSearchCV,
@@ -235,6 +235,7 @@ def score_by_hand(name, Y, F, variance):
         "task_accuracy": lambda: np.mean((F > 0) == Y),
         "accuracy": lambda: accuracy_score(Y, F > 0),
         "average_precision": lambda: average_precision_score(Y, F),
+        "roc_auc": lambda: roc_auc_score(Y, F),
     }[name]()
 
 
