@@ -7,7 +7,7 @@ from problems import random_psd, related_tasks, with_gaps
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.metrics import accuracy_score, average_precision_score, r2_score
+from sklearn.metrics import accuracy_score, average_precision_score, r2_score, roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import (
     GridSearchCV,
@@ -25,8 +25,8 @@ from skmtl import MultiTaskClassifier, MultiTaskRegressor, edge_stability
 from skmtl.estimators.clean import clean
 from skmtl.model_selection import SCORES, MultiTaskClassifierCV, MultiTaskRegressorCV, target_scores
 from skmtl.model_selection.candidates import Candidate, CandidateScores, choose
-from skmtl.model_selection.choice_verdict import describe_choice
 from skmtl.model_selection.search import Selection
+from skmtl.model_selection.verdict import describe_choice
 from skmtl.penalties import Fixed, Independent, Sparse
 from skmtl.solvers.training import Settings
 
@@ -226,6 +226,7 @@ def score_by_hand(name, Y, F, variance):
         "task_accuracy": lambda: np.mean((F > 0) == Y),
         "accuracy": lambda: accuracy_score(Y, F > 0),
         "average_precision": lambda: average_precision_score(Y, F),
+        "roc_auc": lambda: roc_auc_score(Y, F),
     }[name]()
 
 
