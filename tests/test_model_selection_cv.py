@@ -25,8 +25,8 @@ from skmtl import MultiTaskClassifier, MultiTaskRegressor, edge_stability
 from skmtl.estimators.clean import clean
 from skmtl.model_selection import SCORES, MultiTaskClassifierCV, MultiTaskRegressorCV, target_scores
 from skmtl.model_selection.candidates import Candidate, CandidateScores, choose
-from skmtl.model_selection.choice_verdict import describe_choice
 from skmtl.model_selection.search import Selection
+from skmtl.model_selection.verdict import describe_choice
 from skmtl.penalties import Fixed, Independent, Sparse
 from skmtl.solvers.training import Settings
 

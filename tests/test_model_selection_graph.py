@@ -17,7 +17,7 @@ from skmtl.model_selection import (
     edge_stability,
     structure_path,
 )
-from skmtl.model_selection.held_out import paired_interval
+from skmtl.model_selection.verdict import paired_interval
 from skmtl.penalties import Fixed, Sparse, Trace
 
 MUS = [0.5, 0.8, 0.95]

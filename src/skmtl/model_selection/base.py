@@ -16,10 +16,10 @@ from skmtl.estimators.base import check_labels
 from skmtl.estimators.clean import clean
 from skmtl.losses.base import check_loss
 from skmtl.model_selection.candidates import make_results
-from skmtl.model_selection.choice_verdict import describe_choice
 from skmtl.model_selection.recommended import is_auto
 from skmtl.model_selection.scores import score_name
 from skmtl.model_selection.search import select
+from skmtl.model_selection.verdict import describe_choice
 
 # What was learned about rows and tasks, and can be asked of a search too.
 DELEGATED = (
