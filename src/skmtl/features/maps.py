@@ -16,8 +16,8 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import check_random_state
 
 from skmtl._linalg import Array, eigvalsh
-from skmtl._rows import as_rows, check_kernel_fits
-from skmtl._validation import check_count, check_positive
+from skmtl._rows import as_rows
+from skmtl._validation import check_count, check_kernel_fits, check_positive
 from skmtl.features.kernels import KERNELS, Kernel, kernel_diagonal, unknown_kernel
 from skmtl.features.landmarks import leverage_landmarks, pivoted_cholesky, uniform_landmarks
 
