@@ -21,7 +21,7 @@ from skmtl.model_selection.verdict import paired_interval
 from skmtl.penalties import Fixed, Sparse, Trace
 
 MUS = [0.5, 0.8, 0.95]
-SMALL = {"alphas": [1e-3, 1e-1], "mus": [0.8], "eps_factors": [1.0], "cv": 3}
+SMALL = {"kernel": "linear", "alphas": [1e-3, 1e-1], "mus": [0.8], "eps_factors": [1.0], "cv": 3}
 
 
 def two_pairs(rng, n):
@@ -48,7 +48,7 @@ def test_a_path_is_a_fit_for_every_mu(eps, rng):
 def test_scores_of_a_path_are_those_of_the_search(rng):
     X, Y = related_tasks(rng, 40, 4)
     path = structure_path(MultiTaskRegressor(alpha=1e-1), X, Y, MUS)
-    search = MultiTaskRegressorCV(alphas=[1e-1], mus=MUS, eps_factors=[1.0]).fit(X, Y)
+    search = MultiTaskRegressorCV(kernel="linear", alphas=[1e-1], mus=MUS, eps_factors=[1.0]).fit(X, Y)
     np.testing.assert_allclose(path.scores, search.cv_results_["mean_test_score"][1:], rtol=1e-10)
     frame = path.to_frame()
     assert frame["n_edges"].is_monotonic_increasing
@@ -58,7 +58,8 @@ def test_scores_of_a_path_are_those_of_the_search(rng):
 def test_paths_of_classes_and_long_tables(rng):
     X, Y = related_tasks(rng, 60, 3)
     path = structure_path(MultiTaskClassifier(alpha=1e-1), X, (Y > 0).astype(int), MUS, cv=3)
-    search = MultiTaskClassifierCV(alphas=[1e-1], mus=MUS, eps_factors=[1.0], cv=3).fit(X, (Y > 0).astype(int))
+    grid = {"kernel": "linear", "alphas": [1e-1], "mus": MUS, "eps_factors": [1.0]}
+    search = MultiTaskClassifierCV(**grid, cv=3).fit(X, (Y > 0).astype(int))
     np.testing.assert_allclose(path.scores, search.cv_results_["mean_test_score"][1:])
     tasks = np.arange(60) % 3
     path = structure_path(MultiTaskRegressor(alpha=1e-1), X, Y[np.arange(60), tasks], MUS, tasks=tasks, cv=3)
@@ -122,7 +123,7 @@ def test_comparison_is_nested_selection(kernel, rng):
     """Scores against searches fitted to every training fold by hand."""
     X, Y = related_tasks(rng, 45, 3)
     rows = X if kernel == "linear" else rbf_kernel(X, gamma=0.1)
-    estimator = MultiTaskRegressorCV(**SMALL, kernel=kernel)
+    estimator = MultiTaskRegressorCV(**{**SMALL, "kernel": kernel})
     table = compare_methods(rows, Y, ["sparse", "trace"], estimator=estimator, cv=3)
     expected = np.zeros(3)
     for train, test in KFold(3).split(X):
@@ -211,7 +212,7 @@ def test_independent_tasks_have_nothing_in_common(rng):
     """One function for all tasks, few rows each: the reference of a comparison must not learn it."""
     X, tasks = rng.standard_normal((120, 6)), np.arange(120) % 12
     y = X @ rng.standard_normal(6) + 0.5 * rng.standard_normal(120)
-    estimator = MultiTaskRegressorCV(alphas=[1e-2, 0.1, 1.0], mus=[0.9], cv=3)
+    estimator = MultiTaskRegressorCV(kernel="linear", alphas=[1e-2, 0.1, 1.0], mus=[0.9], cv=3)
     table = compare_methods(X, y, ["sparse"], estimator=estimator, tasks=tasks, cv=3)
     apart = compare_methods(X, y, ["sparse"], estimator=estimator.set_params(commons=[0.0]), tasks=tasks, cv=3)
     np.testing.assert_array_equal(table["independent"], apart["independent"])

@@ -10,7 +10,7 @@ from skmtl.estimators.clean import clean
 from skmtl.model_selection.folds import make_splits
 from skmtl.model_selection.landmark_choice import choose_landmarks
 
-GRID = {"alphas": [1e-2, 1e-1], "mus": [0.9], "eps_factors": [1.0]}
+GRID = {"kernel": "linear", "alphas": [1e-2, 1e-1], "mus": [0.9], "eps_factors": [1.0]}
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_rows_that_are_copies_flatter_unless_they_stay_together(rng):
     Y = np.repeat(rng.normal(size=(20, 2)), 3, axis=0)
     groups = np.repeat(np.arange(20), 3)
     shuffled = rng.permutation(60)
-    grid = {"kernel": "rbf", "gammas": [5.0], **GRID, "alphas": [1e-4]}
+    grid = {**GRID, "kernel": "rbf", "gammas": [5.0], "alphas": [1e-4]}
     apart = MultiTaskRegressorCV(**grid).fit(X[shuffled], Y[shuffled])
     together = MultiTaskRegressorCV(**grid).fit(X[shuffled], Y[shuffled], groups=groups[shuffled])
     assert apart.best_score_ > 0.9
@@ -97,7 +97,10 @@ def test_an_exact_kernel_beyond_memory_is_refused_before_it_is_computed(problem,
     monkeypatch.setattr(_rows, "memory_available", lambda: needed)
     fitted = MultiTaskRegressor(kernel="rbf").fit(X, Y)
     monkeypatch.setattr(_rows, "memory_available", lambda: needed - 1)
-    for estimator in (MultiTaskRegressor(kernel="rbf"), MultiTaskRegressorCV(kernel="rbf", gammas=[1.0], **GRID)):
+    for estimator in (
+        MultiTaskRegressor(kernel="rbf"),
+        MultiTaskRegressorCV(**{**GRID, "kernel": "rbf"}, gammas=[1.0]),
+    ):
         with pytest.raises(MemoryError, match=r"an exact kernel of 40 rows needs .* n_components=1000"):
             estimator.fit(X, Y)
     # Predictions, landmarks and features need no such matrix.
@@ -130,3 +133,6 @@ def test_landmarks_are_for_kernels_and_for_many_rows(kernel, n_rows):
     landmarks = choose_landmarks(kernel, n_rows)
     assert (landmarks is None) == (kernel == "linear" or n_rows <= 3000)
     assert landmarks is None or 1 <= landmarks <= n_rows
+    held = choose_landmarks(kernel, n_rows, quadratic=False)
+    assert (held is None) == (landmarks is None)
+    assert held is None or held <= 100 or held * n_rows <= 2**26

@@ -265,6 +265,16 @@ def test_a_constant_target_is_said_and_none_but_constant_ones_are_refused(rng):
         make_problem(frame, ColumnRoles(["same"]))
 
 
+def test_few_groups_are_refused(rng):
+    frame = pd.DataFrame(rng.normal(size=(40, 2)), columns=["x", "y"]).assign(who=np.arange(40) % 4, visit=range(40))
+    with pytest.raises(ValueError, match="'who' has 4 different values"):
+        make_problem(frame, ColumnRoles(["y"], groups="who"))
+    problem = make_problem(frame.assign(who=np.arange(40) % 5), ColumnRoles(["y"], groups="who"))
+    assert problem.features.names == ["x", "visit"]
+    assert "5 groups" in " ".join(problem.notes)
+    assert problem.take([3, 1]).groups.tolist() == [3, 1]
+
+
 # Predictions ----------------------------------------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ import typer
 from skmtl import __version__
 from skmtl.cli import INTERRUPTED
 from skmtl.cli.compare import compare
+from skmtl.cli.console import printable
 from skmtl.cli.demo import demo
 from skmtl.cli.export import export
 from skmtl.cli.fit import fit
@@ -45,7 +46,7 @@ def stoppable(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*args, **options)
         except KeyboardInterrupt as stop:
-            print(" ".join(str(stop).split()) or "Interrupted; nothing was written.", file=sys.stderr)
+            print(printable(" ".join(str(stop).split())) or "Interrupted; nothing was written.", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
             # All files are written before anything is printed.

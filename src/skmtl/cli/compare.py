@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from skmtl.cli import options as o
-from skmtl.cli.console import check_new, show_comparison, warnings_as_notes
+from skmtl.cli.console import check_new, say, show_comparison, warnings_as_notes
 from skmtl.cli.progress import working
 from skmtl.cli.words import COMPARED, PENALTY_NAMES
 
@@ -54,7 +54,7 @@ def compare(
         comparison, reasons = compare_table(problem, names, search=search, kernels=method.kernels, callback=work.show)
         if out is not None:
             write_table(comparison, out)
-    print(f"{table}: {len(problem.X)} rows.", *problem.notes, *reasons, sep="\n")
+    say(f"{table}: {len(problem.X)} rows.", *problem.notes, *reasons)
     show_comparison(comparison)
     if out is not None:
         print(f"Wrote {out}")

@@ -5,12 +5,28 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unicodedata import category
 
 if TYPE_CHECKING:
     import pandas as pd
 
 # Characters of a line of a table in a pipe or a file.
 FILE_WIDTH = 140
+
+
+# Control characters, among them those that begin the commands of terminals; marks that turn the direction of writing;
+# halves of characters; breaks of lines and paragraphs.
+UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def printable(text: Any) -> str:
+    """Text that does nothing to a terminal: what would move, colour or hide is written as its code."""
+    return "".join(one if one == "\n" or category(one) not in UNSEEN else ascii(one)[1:-1] for one in str(text))
+
+
+def say(*lines: Any) -> None:
+    """Print lines that may hold names out of files."""
+    print(*map(printable, lines), sep="\n")
 
 
 def show_table(columns: Iterable[Any], rows: Iterable[Iterable[Any]]) -> None:
@@ -22,9 +38,9 @@ def show_table(columns: Iterable[Any], rows: Iterable[Iterable[Any]]) -> None:
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        table.add_column(Text(str(column)), overflow="fold", min_width=min(len(str(column)), 11))
+        table.add_column(Text(printable(column)), overflow="fold", min_width=min(len(printable(column)), 11))
     for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     # By print, for Rich would take a reader that has gone for an error. A file has no width.
     console = Console()
     console = console if console.is_terminal else Console(width=FILE_WIDTH)
@@ -80,7 +96,7 @@ def warnings_as_notes() -> Iterator[None]:
         warnings.simplefilter("always")
         yield
     for message in dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught):
-        print(f"Note: {message}")
+        say(f"Note: {message}")
 
 
 def make_folder(folder: Path, *, overwrite: bool = False) -> None:
@@ -97,5 +113,6 @@ def check_new(path: Path, *, overwrite: bool) -> None:
     """A file that is there already is only replaced when that is asked for; said before the work starts."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file.")
-    if path.exists() and not overwrite:
+    # A device, such as /dev/null, is not replaced by what is written to it.
+    if path.is_file() and not overwrite:
         raise ValueError(f"{path} is there already; name another file, or say --overwrite to replace it.")

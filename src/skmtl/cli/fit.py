@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from skmtl.cli import options as o
-from skmtl.cli.console import make_folder, show_comparison, show_table, warnings_as_notes
+from skmtl.cli.console import make_folder, say, show_comparison, show_table, warnings_as_notes
 from skmtl.cli.progress import Work, working
 
 if TYPE_CHECKING:
@@ -81,13 +81,13 @@ def fit_file(
     make_folder(out, overwrite=overwrite)
     opening = [f"{table}: {len(problem.X)} rows.", *problem.notes]
     if sys.stdout.isatty():
-        print(*opening, sep="\n")
+        say(*opening)
     with warnings_as_notes(), working() as work:
         result = _fit(problem, method, work, out)
         files = _write(out, result, about(table, problem, result))
     if not sys.stdout.isatty():
         # In a pipe nothing is printed before all files are written: whoever reads it may stop at any line.
-        print(*opening, sep="\n")
+        say(*opening)
     _finish(files, result, work)
 
 
@@ -106,7 +106,7 @@ def fit_large(
         work.show({"step": "fitting all rows in blocks"})
         result = replace(result, model=refit_blocks(result.model, sampled, n_components=method.n_components))
         files = _write(out, result, {**about(table, problem, result), "rows": n})
-    print(f"{table}: {n} rows, {len(problem.X)} of them in the sample that chose and judged.", *problem.notes, sep="\n")
+    say(f"{table}: {n} rows, {len(problem.X)} of them in the sample that chose and judged.", *problem.notes)
     _finish(files, result, work)
 
 
@@ -168,16 +168,16 @@ def _finish(files: list[Path], result: "TableFit", work: Work) -> None:
     from skmtl.report import read_aloud, summarize
 
     estimator = result.estimator
-    print(*result.choice.reasons, sep="\n")
+    say(*result.choice.reasons)
     show_comparison(result.comparison, kept=method_name(estimator.penalty_.name, estimator.common))
     summary = summarize(estimator, comparison=result.comparison, stability=result.stability)
-    print(read_aloud(summary, summary["related"]))
+    say(read_aloud(summary, summary["related"]))
     relations = estimator.relations()
     if len(relations):
         print("The strongest relations that the model uses to predict:")
         show_table(relations.columns, relations.head(5).round(2).itertuples(index=False))
     print(f"Certificate: {estimator.solution_.certificate}")
     for path in files:
-        print(f"Wrote {path}")
+        say(f"Wrote {path}")
     if work.interrupted:
         raise KeyboardInterrupt("Interrupted; what was finished is written.")

@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -103,7 +104,10 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what --out
 KernelName = Annotated[
     str | None,
     typer.Option(
-        "--kernel", metavar="NAME", help="linear, rbf, ...  \\[default: the better of the two]", rich_help_panel=METHOD
+        "--kernel",
+        metavar="NAME",
+        help="linear, rbf, ...  \\[default: the best of linear, rbf, laplacian]",
+        rich_help_panel=METHOD,
     ),
 ]
 Penalty = Annotated[
@@ -269,5 +273,10 @@ def connected(scheduler: str | None) -> Iterator[None]:
         client = distributed.Client(scheduler, timeout=10)
     except (OSError, ValueError) as error:
         raise ValueError(f"no Dask scheduler answers at {scheduler!r} ({error}); check the address.") from error
+    lost = (CancelledError, TimeoutError, distributed.KilledWorker, distributed.comm.CommClosedError)
     with client:
-        yield
+        try:
+            yield
+        except lost as error:
+            what = " ".join(str(error).split()) or type(error).__name__
+            raise ValueError(f"the Dask cluster at {scheduler!r} was lost ({what}); start it and try again.") from error

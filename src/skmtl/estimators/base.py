@@ -25,7 +25,7 @@ from skmtl.estimators.predict import predict_scores
 from skmtl.features import KERNELS, KernelFacts, make_feature_map
 from skmtl.losses.base import Loss, check_loss
 from skmtl.penalties import check_penalty
-from skmtl.solvers.solve import Solution
+from skmtl.solvers.solve import Interrupted, Solution
 from skmtl.solvers.training import Effort, Settings, Training, single_tasks
 from skmtl.targets import Coding, TaskData
 
@@ -88,7 +88,8 @@ class MultiTaskEstimator(LearnedTasks, DrawsRelations, BaseEstimator):
         Returns
         -------
         self : estimator
-            Fitted. An error, or an interruption, leaves the estimator as it was.
+            Fitted. An error leaves the estimator as it was. So does an interruption (Ctrl-C) before the first
+            certificate; later, it gives the best model so far, with a warning that says what is proved of it.
         """
         # The road: what the user passed is cleaned, decomposed once, solved with proof, and published at the very end.
         loss = check_loss(self.loss, purpose=self.purpose)
@@ -96,7 +97,10 @@ class MultiTaskEstimator(LearnedTasks, DrawsRelations, BaseEstimator):
         settings, effort = make_settings(self, data.labels.n_tasks), make_effort(self)
         check_labels(data, loss, intercept=self.fit_intercept)
         training = train(self, data, loss)
-        solution = training.solve(settings, effort, callback=self.callback)
+        try:
+            solution = training.solve(settings, effort, callback=self.callback)
+        except Interrupted as stop:
+            solution = stop.solution
         return publish(self, training, settings, solution)
 
     def predict(self, X: Any, tasks: Any = None) -> Any:

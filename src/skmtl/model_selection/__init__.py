@@ -2,6 +2,7 @@
 
 from skmtl.model_selection.compare import compare_methods
 from skmtl.model_selection.cv import MultiTaskClassifierCV, MultiTaskRegressorCV
+from skmtl.model_selection.gains import describe_gains
 from skmtl.model_selection.held_out import describe_comparison
 from skmtl.model_selection.judging import Judgement, judge_model
 from skmtl.model_selection.kernel_choice import KernelChoice, choose_kernel, quick_search
@@ -31,6 +32,7 @@ __all__ = [
     "choose_parameters",
     "compare_methods",
     "describe_comparison",
+    "describe_gains",
     "edge_stability",
     "given_parameters",
     "judge_choice",

@@ -13,6 +13,8 @@ from skmtl._rows import kernel_bytes, memory_available
 MOST_EXACT_ROWS = 3000
 # Landmarks where they are chosen by themselves: 14 seconds for a fit of 200,000 rows on one core.
 LANDMARKS = 1000
+# Without blocks, the kernel of all rows with all landmarks is held: half a gigabyte, but never fewer landmarks.
+LANDMARK_ENTRIES, FEWEST_LANDMARKS = 2**26, 100
 # Rows on which a kernel with landmarks is chosen and judged: all folds decompose m x m, and read n x m numbers.
 MOST_LANDMARK_ROWS = 10_000
 # With the linear kernel a fold costs n d^2, and n d T for each of some twenty candidates: this many products of two
@@ -21,7 +23,7 @@ LINEAR_WORK, LINEAR_CANDIDATES = 2e9, 24
 FEWEST_LINEAR_ROWS, MOST_LINEAR_ROWS = 20_000, 200_000
 
 
-def choose_landmarks(kernel: object, n_rows: int) -> int | None:
+def choose_landmarks(kernel: object, n_rows: int, *, quadratic: bool = True) -> int | None:
     """The number of landmarks for a kernel on so many rows; None where the exact kernel is affordable.
 
     Parameters
@@ -30,6 +32,8 @@ def choose_landmarks(kernel: object, n_rows: int) -> int | None:
         The linear kernel and a kernel matrix need none.
     n_rows : int
         Rows to learn from.
+    quadratic : bool, default=True
+        Whether the loss is the square loss, which reads rows in blocks; others hold their kernel with all landmarks.
 
     Returns
     -------
@@ -53,7 +57,7 @@ def choose_landmarks(kernel: object, n_rows: int) -> int | None:
     available = memory_available()
     if n_rows <= MOST_EXACT_ROWS and (available is None or kernel_bytes(n_rows) <= available):
         return None
-    return min(LANDMARKS, n_rows)
+    return min(LANDMARKS if quadratic else max(LANDMARK_ENTRIES // n_rows, FEWEST_LANDMARKS), LANDMARKS, n_rows)
 
 
 def describe_landmarks(n_components: int, n_rows: int) -> str:
@@ -74,13 +78,21 @@ def affordable_rows(X: Any, Y: Any, kernel: object, *, n_components: int | None 
 
 
 def draw_affordable(
-    X: Any, Y: Any, kernel: object, fewer: NDArray[np.intp], *, n_components: int | None = None, tasks: Any = None
+    X: Any,
+    Y: Any,
+    kernel: object,
+    fewer: NDArray[np.intp],
+    *,
+    n_components: int | None = None,
+    tasks: Any = None,
+    quadratic: bool = True,
 ) -> NDArray[np.intp]:
     """Rows that choose and judge, at random, always the same: as many as there is time for.
 
-    Where labels are missing, and in long format, folds cost much more, and ``fewer`` rows have to do.
+    Where labels are missing, in long format, and with losses other than the square loss folds cost much more, and
+    ``fewer`` rows have to do.
     """
-    if tasks is not None or bool(np.any(pd.isna(np.asarray(Y, dtype=object)))):
+    if not quadratic or tasks is not None or bool(np.any(pd.isna(np.asarray(Y, dtype=object)))):
         return fewer
     most = affordable_rows(X, Y, kernel, n_components=n_components)
     return np.random.default_rng(0).permutation(X.shape[0])[: max(most, len(fewer))]

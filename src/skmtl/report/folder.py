@@ -139,5 +139,19 @@ def render_again(folder: PathLike) -> Path:
         raise ValueError(f"{path} is damaged ({error}); run skmtl fit again.") from error
     if not isinstance(summary, dict) or "tasks" not in summary:
         raise ValueError(f"{path} is not the summary of a run; run skmtl fit again.")
-    write_whole(Path(folder) / REPORT, render(summary))
+    write_whole(Path(folder) / REPORT, _render_file(path, summary))
     return Path(folder) / REPORT
+
+
+def _render_file(path: Path, summary: dict[str, Any]) -> str:
+    """The page of a summary that somebody may have changed."""
+    try:
+        if summary["n_groups"] > len(summary["tasks"]):
+            raise ValueError("it has more groups than tasks")
+        return render(summary)
+    except ImportError:
+        raise
+    except Exception as error:
+        # What is missing, or of another type, fails wherever the page needs it.
+        what = " ".join(str(error).split())
+        raise ValueError(f"{path} is damaged ({type(error).__name__}: {what}); run skmtl fit again.") from error

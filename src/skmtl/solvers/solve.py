@@ -1,7 +1,7 @@
 """Solve a problem by the solver that suits it; what it returns, and what it tells along the way."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, isfinite, log10
 from typing import cast
@@ -38,22 +38,41 @@ def solve(
     Without ``certify`` the answer is as good as ``tol`` asks in the solver's own judgement, which is enough to compare
     candidates by: a proof costs the joint Newton as much as a step. Alternation has no other judgement than a proof.
     """
-    name = _choose_solver(problem, solver)
     progress = Progress(callback)
-    with single_threaded(problem.n_tasks):
-        if problem.penalty.known and not certify:
-            A = problem.penalty.structure(problem.n_tasks)
-            proof, n_iter = problem.unproved(A, problem.fit(A, tol=0.1 * tol)), 1
-        else:
-            run = _joint_solver(problem, solver, certify=certify) if name == "newton" else SOLVERS[name]
-            proof, n_iter = run(problem, start=start, tol=tol, max_iter=max_iter, report=progress)
-            if solver == "auto" and name == "newton" and certify and proof.gap > tol and n_iter < max_iter:
-                # Where the curvature is not exact, Newton is quick at first, and alternation is sure in the end.
-                further, rounds = SOLVERS["anderson"](
-                    problem, start=proof.structure, tol=tol, max_iter=max_iter - n_iter, report=progress
-                )
-                proof, n_iter = min(proof, further, key=lambda one: one.gap), n_iter + rounds
+    try:
+        with single_threaded(problem.n_tasks):
+            proof, n_iter = _run(problem, solver, start, tol, max_iter, progress, certify=certify)
+    except KeyboardInterrupt:
+        if progress.best is None:
+            raise
+        raise Interrupted(Solution.interrupted(progress.best, tol=tol, history=progress.history())) from None
     return Solution.from_proof(proof, tol=tol, n_iter=n_iter, max_iter=max_iter, history=progress.history())
+
+
+def _run(
+    problem: Problem,
+    solver: str,
+    start: Array | None,
+    tol: float,
+    max_iter: int,
+    progress: "Progress",
+    *,
+    certify: bool,
+) -> tuple[Proof, int]:
+    """The proof and the iterations of the solver that suits the problem."""
+    name = _choose_solver(problem, solver)
+    if problem.penalty.known and not certify:
+        A = problem.penalty.structure(problem.n_tasks)
+        return problem.unproved(A, problem.fit(A, tol=0.1 * tol)), 1
+    run = _joint_solver(problem, solver, certify=certify) if name == "newton" else SOLVERS[name]
+    proof, n_iter = run(problem, start=start, tol=tol, max_iter=max_iter, report=progress)
+    if solver == "auto" and name == "newton" and certify and proof.gap > tol and n_iter < max_iter:
+        # Where the curvature is not exact, Newton is quick at first, and alternation is sure in the end.
+        further, rounds = SOLVERS["anderson"](
+            problem, start=proof.structure, tol=tol, max_iter=max_iter - n_iter, report=progress
+        )
+        return min(proof, further, key=lambda one: one.gap), n_iter + rounds
+    return proof, n_iter
 
 
 def _joint_solver(problem: Problem, solver: str, *, certify: bool) -> Callable[..., tuple[Proof, int]]:
@@ -141,6 +160,16 @@ class Solution:
             history=history,
         )
 
+    @classmethod
+    def interrupted(cls, proof: Proof, *, tol: float, history: dict[str, Array]) -> "Solution":
+        """The best that was proved before the user interrupted the work."""
+        n_proofs = len(history["gap"])
+        solution = cls.from_proof(proof, tol=tol, n_iter=n_proofs, max_iter=n_proofs, history=history)
+        if solution.converged:
+            return solution
+        status = f"Interrupted: the objective is proved to be within {proof.gap:.1e} (relative) of the global optimum."
+        return replace(solution, status=status)
+
     @property
     def certificate(self) -> str:
         """What the certificate proves, in one sentence."""
@@ -151,6 +180,17 @@ class Solution:
         return (
             f"No other predictors or task graph can lower the training objective by more than {bound:.0e} of its value."
         )
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with the best solution that was certified before it came.
+
+    Who wants that solution takes it; for all others it is Ctrl-C as ever.
+    """
+
+    def __init__(self, solution: Solution) -> None:
+        super().__init__()
+        self.solution = solution
 
 
 def _describe(gap: float, tol: float, n_iter: int, max_iter: int) -> str:
@@ -172,9 +212,12 @@ class Progress:
     def __init__(self, callback: Callable[[dict[str, float]], None] | None) -> None:
         self._callback = callback
         self._proofs: list[tuple[float, float]] = []
+        self.best: Proof | None = None
 
     def __call__(self, proof: Proof) -> None:
         self._proofs.append((proof.objective, proof.gap))
+        if np.isfinite(proof.gap) and (self.best is None or proof.gap < self.best.gap):
+            self.best = proof
         if self._callback is not None:
             self._callback(
                 {

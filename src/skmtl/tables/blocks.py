@@ -1,7 +1,5 @@
 """Tables larger than memory, through Dask: parameters from a sample, the fit from all rows, predictions in parts."""
 
-import shutil
-import tempfile
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +10,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from skmtl._files import folder_written_whole, without_formulas
 from skmtl._validation import import_extra
 from skmtl.model_selection.landmark_choice import LANDMARKS
 from skmtl.tables.columns import FeatureColumns
@@ -254,17 +253,12 @@ def predict_blocks(model: Any, path: PathLike, out: PathLike, written: TableForm
     check_columns(path, blocks, [] if features is None else features.names)
     example = _predict_block(_example_row(features, blocks.columns), model)
     parts = blocks.map_partitions(_predict_block, model=model, meta=example.iloc[:0])
-    out.parent.mkdir(parents=True, exist_ok=True)
-    # Parts are written beside, and appear together.
-    folder = Path(tempfile.mkdtemp(prefix=f"{out.name}.", suffix=".part", dir=out.parent))
-    try:
+    with folder_written_whole(out) as folder:
         if is_parquet(path) or path.is_dir():
             parts.to_parquet(folder, write_index=False)
         else:
-            parts.to_csv(str(folder / "part-*.csv"), index=False)
-        folder.rename(out)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+            plain = parts.map_partitions(without_formulas, meta=without_formulas(example.iloc[:0]))
+            plain.to_csv(str(folder / "part-*.csv"), index=False)
     return len([part for part in out.iterdir() if part.suffix in (".csv", ".parquet")])
 
 

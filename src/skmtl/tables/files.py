@@ -1,7 +1,9 @@
 """Tables in and out: CSV, Parquet and workbooks, with one sentence for everything that can be wrong with a file."""
 
 import os
+import sys
 import zipfile
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -9,13 +11,14 @@ from typing import Any
 
 import pandas as pd
 
-from skmtl._files import written_whole
+from skmtl._files import without_formulas, written_whole
 from skmtl._validation import import_extra
 from skmtl.tables.csv_files import COMPRESSED, DELIMITERS, TableFormat, find_encoding, first_row, read_csv, split_row
 
 PathLike = str | os.PathLike[str]
 
 PARQUET = (".parquet", ".pq")
+LARGEST = int(sys.float_info.max)
 WORKBOOKS = (".xlsx", ".xlsm")
 # Files of other programs, which are not text.
 FOREIGN = {
@@ -31,6 +34,7 @@ FOREIGN = {
     ".json": "a JSON file",
     ".pkl": "a pickle, which may run code",
 }
+MOST_LISTED = 8
 # How these begin, whatever they are called.
 ZIPPED, OLD_OFFICE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 
@@ -108,6 +112,7 @@ def read_with_notes(
     except OSError as error:
         raise ValueError(f"{path} cannot be read ({error.strerror or error}); check the rights of the file.") from error
     check_unique_names(path, list(frame.columns))
+    _check_cells(path, frame)
     if len(frame) == 0:
         raise ValueError(f"{path} has a header but no rows; add data below the header.")
     return frame, notes
@@ -122,7 +127,7 @@ def write_table(frame: pd.DataFrame, path: PathLike) -> None:
         Its index is not written.
     path : str or path
         Parquet if the name ends with ``.parquet`` or ``.pq``; else CSV, with all the digits that numbers need to
-        come back.
+        come back, and an apostrophe before text that a spreadsheet would run as a formula.
 
     See Also
     --------
@@ -144,7 +149,7 @@ def write_table(frame: pd.DataFrame, path: PathLike) -> None:
         if is_parquet(path):
             frame.rename(columns=str).to_parquet(stream, index=False)
         else:
-            stream.write(frame.to_csv(index=False).encode())
+            stream.write(without_formulas(frame).to_csv(index=False).encode())
 
 
 def read_matrix(path: PathLike, names: Sequence[str]) -> Any:
@@ -173,7 +178,8 @@ def check_columns(source: PathLike, frame: Any, names: Iterable[str]) -> None:
     """All names must be columns of a table of pandas or Dask; ``source`` is what messages call it."""
     for name in names:
         if name not in frame.columns:
-            listed = ", ".join(frame.columns[:8]) + (", ..." if len(frame.columns) > 8 else "")
+            more = len(frame.columns) - MOST_LISTED
+            listed = ", ".join(frame.columns[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
             hint = _did_you_mean(name, list(frame.columns))
             raise ValueError(f"{source} has no column {name!r}{hint}; its columns are {listed}.")
 
@@ -181,7 +187,12 @@ def check_columns(source: PathLike, frame: Any, names: Iterable[str]) -> None:
 def _read_parquet(path: Path) -> pd.DataFrame:
     try:
         frame = pd.read_parquet(path)
-    except ValueError as error:
+    except ImportError:
+        raise
+    except Exception as error:
+        # A damaged file fails in many ways, and all mean the same; errors of the operating system have a number.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
         raise ValueError(f"{path} is not a Parquet file, or it is damaged ({_first_line(error)}).") from error
     return frame.rename(columns=str)
 
@@ -241,9 +252,23 @@ def _check_header(path: Path, header: list[str]) -> None:
 
 def check_unique_names(source: PathLike, names: list[str]) -> None:
     """No two columns may have the same name; ``source`` is what messages call the table."""
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise ValueError(f"{source} has two columns called {repeated[0]!r}; give every column its own name.")
+    name, count = Counter(names).most_common(1)[0] if names else ("", 0)
+    if count > 1:
+        raise ValueError(f"{source} has two columns called {name!r}; give every column its own name.")
+
+
+def _check_cells(path: Path, frame: pd.DataFrame) -> None:
+    """Cells must be numbers, text or the like: no lists, and no numbers larger than those of a computer."""
+    for name in frame.columns:
+        for cell in frame[name] if pd.api.types.is_object_dtype(frame[name]) else ():
+            if not pd.api.types.is_hashable(cell):
+                raise ValueError(
+                    f"{path}: column {name!r} holds a {type(cell).__name__} in a cell; one value is possible."
+                )
+            if isinstance(cell, int) and abs(cell) > LARGEST:
+                raise ValueError(
+                    f"{path}: column {name!r} holds a number of {len(str(cell))} digits; 308 are possible."
+                )
 
 
 def _is_number(name: str) -> bool:
@@ -267,4 +292,4 @@ def _did_you_mean(name: str, known: list[str]) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0].rstrip(".")
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

@@ -15,6 +15,8 @@ from skmtl.tables.targets import are_classes, make_classes, make_numbers, rarest
 
 # Two rows in each of five folds: fewer would neither teach nor judge a model.
 FEWEST_ROWS = 10
+# Each of five folds needs a group of its own.
+FEWEST_GROUPS = 5
 # A class with a smaller share of the labels is rare: accuracy says little about it.
 RARE = 0.2
 
@@ -249,6 +251,9 @@ def make_problem(frame: pd.DataFrame, roles: ColumnRoles, *, source: PathLike = 
         raise ValueError(f"{source} has no column to learn from beside the targets{': ' * bool(reasons)}{reasons}.")
     tasks, groups = (None if one is None else frame[one].astype(object) for one in (roles.task_column, roles.groups))
     if groups is not None:
+        if groups.nunique() < FEWEST_GROUPS:
+            few = f"{roles.groups!r} has {groups.nunique()} different values"
+            raise ValueError(f"{few}; groups that stay together in folds must be {FEWEST_GROUPS} at least.")
         notes.append(f"Rows of the same {roles.groups!r} stay together in folds: {groups.nunique()} groups.")
     target = roles.targets[0] if len(roles.targets) == 1 else None
     notes += [about, features.describe()]
