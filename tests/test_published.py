@@ -19,7 +19,7 @@ def far_away(rng, mean, spread=1.0):
 def test_a_model_that_was_lost_to_rounding_is_not_passed_off_as_certified(mean, spread, rng):
     X, Y = far_away(rng, mean, spread)
     est = MultiTaskRegressor(kernel="poly", alpha=1e-3)
-    with pytest.warns(ConvergenceWarning, match="standardize the features"):
+    with pytest.warns(ConvergenceWarning, match="lost to rounding.*Standardize the features"):
         est.fit(X, Y)
     # It is the model that fails, not the warning: the same rows on one scale fit well, and nobody warns.
     Z = StandardScaler().fit_transform(X)
@@ -99,7 +99,7 @@ def test_interrupted_later_it_gives_the_best_model_so_far(solver, rng):
         with pytest.warns(ConvergenceWarning, match="Interrupted"):
             est.set_params(callback=stop, **params).fit(X, Y)
         best = min(seen, key=lambda state: state["gap"])
-        assert est.solution_.objective == best["objective"]
+        assert est.solution_.objective == pytest.approx(best["objective"], rel=1e-12)
         assert est.solution_.lower_bound <= whole.solution_.objective <= est.solution_.objective * (1 + 1e-9)
         assert not est.solution_.converged
         # What predicts is what was proved: the data term and the penalty make the objective.

@@ -2,8 +2,9 @@
 
 import ast
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 COMPARISONS = {
     ast.Lt: (ast.LtE, ast.GtE),
@@ -55,7 +56,8 @@ class Mutant:
     function: int
     line: int
     what: str
-    source: str
+    # Writes the text of the file.
+    write: Callable[[], str]
 
     @property
     def key(self) -> str:
@@ -72,7 +74,6 @@ def mutants(path: str, source: str) -> Iterator[Mutant]:
             before = ast.unparse(_statement(node, parent))
             undo = change()
             after = ast.unparse(_statement(node, parent))
-            text = ast.unparse(tree)
             undo()
             what = f"{_line(before)}  ->  {_line(after)}"
             if before == after:
@@ -80,7 +81,15 @@ def mutants(path: str, source: str) -> Iterator[Mutant]:
             # Equal changes in one file are told apart by their number.
             seen[what] = seen.get(what, 0) + 1
             what = what if seen[what] == 1 else f"{what}  ({seen[what]})"
-            yield Mutant(path, function, node.lineno, what, text)
+            yield Mutant(path, function, node.lineno, what, partial(_write, tree, change))
+
+
+def _write(tree, change) -> str:
+    """The text of the tree with a change."""
+    undo = change()
+    text = ast.unparse(tree)
+    undo()
+    return text
 
 
 def _line(text: str) -> str:

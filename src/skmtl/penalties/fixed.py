@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skmtl._linalg import Array, eigvalsh, inverse_spd, symmetric_part
+from skmtl._linalg import Array, eigvalsh, inverse_spd, spectral_map, symmetric_part
 from skmtl._validation import check_positive, is_number
 from skmtl.penalties.independent import KnownStructure
 
@@ -179,7 +179,11 @@ class Fixed(KnownStructure):
             )
 
     def structure(self, n_tasks: int) -> Array:
-        return np.eye(n_tasks) if self.matrix is None else symmetric_part(np.array(self.matrix, dtype=float))
+        if self.matrix is None:
+            return np.eye(n_tasks)
+        A = symmetric_part(np.array(self.matrix, dtype=float))
+        # Rounding below zero is zero.
+        return A if eigvalsh(A)[0] >= 0.0 else spectral_map(A, lambda a: np.maximum(a, 0.0))
 
 
 class MeanCoupled(KnownStructure):
