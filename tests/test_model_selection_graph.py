@@ -17,7 +17,7 @@ from skmtl.model_selection import (
     edge_stability,
     structure_path,
 )
-from skmtl.model_selection.verdict import paired_interval
+from skmtl.model_selection.verdict import PairedScores, describe_verdict, paired_interval
 from skmtl.penalties import Fixed, Sparse, Trace
 
 MUS = [0.5, 0.8, 0.95]
@@ -238,3 +238,31 @@ def test_two_known_structures_are_two_methods(rng):
     methods = {"together": Fixed(np.eye(2) + 0.9), "against": Fixed(np.eye(2) - 0.4)}
     table = compare_methods(X, Y, methods, estimator=MultiTaskRegressorCV(alphas=[0.1], cv=2), cv=2)
     assert table["method"].unique().tolist() == ["together", "against"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "kept", "opening"),
+    [
+        ((0.5, 0.4, 0.0, 0.1, 0.05, 0.15), "sparse", "Sharing helps: "),
+        ((0.3, 0.4, 0.0, -0.1, -0.15, -0.05), "independent", "Sharing hurts: "),
+        ((0.41, 0.4, 0.0, 0.01, -0.05, 0.07), "sparse", "Too close to call: "),
+        ((-0.2, -0.3, 0.0, 0.1, 0.05, 0.15), "sparse", "Worse than a constant: "),
+        ((0.1, -0.3, 0.0, 0.4, 0.05, 0.75), "independent", "Worse than a constant: "),
+        ((0.9, 0.9, 0.9, 0.0, -0.1, 0.1), "sparse", "No better than a constant: "),
+        ((0.5, 0.5, 0.0, 0.0, 0.0, 0.0), "independent", "Sharing changes nothing: "),
+        ((0.5, 0.4, None, 0.1, 0.05, 0.15), None, "Sharing helps: "),
+    ],
+)
+def test_the_verdict_has_one_opening_for_each_case(numbers, kept, opening):
+    """Worse than a constant comes first, whatever sharing does; the model that is kept is the one that is judged."""
+    score, independent, constant, difference, low, high = numbers
+    paired = PairedScores("sparse", "r2", score, independent, constant, difference, low, high)
+    sentence = describe_verdict(paired, kept=kept)
+    assert sentence.startswith(opening)
+    if kept is not None and "onstant: " not in opening:
+        assert sentence.endswith(f"The model that is kept is {kept}.")
+
+
+def test_scores_that_differ_look_different():
+    sentence = describe_verdict(PairedScores("sparse", "r2", 0.99244, 0.99238, 0.0, 6e-5, -1e-4, 2e-4))
+    assert "0.99244 with sparse and 0.99238 with independent tasks" in sentence

@@ -70,10 +70,10 @@ def describe_verdict(paired: PairedScores, *, kept: str | None = None, note: str
             f"with independent tasks, but {said(paired.constant)} for the same prediction at every row."
         )
     against = "" if paired.constant is None else f"; a constant has {said(paired.constant)}"
-    if paired.difference == paired.low == paired.high == 0.0:
-        same = f"both have {paired.scoring} {said(paired.score)}{against}."
-        return f"Sharing changes nothing: {paired.method} and independent tasks agree on every fold, {same}"
     saved = "" if kept is None else f" The model that is kept is {kept}{note}."
+    if paired.difference == paired.low == paired.high == 0.0:
+        same = f"both have {paired.scoring} {said(paired.score)}{against}.{saved}"
+        return f"Sharing changes nothing: {paired.method} and independent tasks agree on every fold, {same}"
     return (
         f"{OPENINGS[paired.word]}: {paired.scoring} is {said(paired.score)} with {paired.method} and "
         f"{said(paired.independent)} with independent tasks, {_difference(paired, said)}{against}.{saved}"

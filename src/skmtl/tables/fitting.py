@@ -29,8 +29,9 @@ from skmtl.tables.problem import TableProblem
 
 # Values of mu along which the graph is shown, more of them where most edges appear.
 PATH_MUS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
-# Fewer folds than judge the choice: all values of mu are fitted in each.
-PATH_FOLDS = INNER_FOLDS = 3
+# Fewer folds than judge the choice: all values of mu are fitted in each. The path has the folds of the judgement, so
+# that both show the same score at the same mu.
+INNER_FOLDS = 3
 N_HALVES = 20
 # Rows for these with kernels other than the linear one.
 MOST_GRAPH_ROWS = 2000
@@ -267,4 +268,4 @@ def _follow_path(choice: ParameterChoice, n_tasks: int, some: dict[str, Any]) ->
         estimator.set_params(penalty=Sparse())
     if estimator.penalty.path_parameter is None or n_tasks == 1:
         return None
-    return structure_path(estimator, **some, mus=PATH_MUS, cv=PATH_FOLDS)
+    return structure_path(estimator, **some, mus=PATH_MUS, cv=N_FOLDS)
