@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .PHONY: help demo test lint types layers check bench-core bench-school bench-selection bench-edges \
-	bench-targets bench-scale bench-tasks bench-gaps clean
+	bench-targets bench-scale bench-tasks bench-gaps docs man dist oldest clean
 .DELETE_ON_ERROR:
 
 help:
@@ -24,6 +24,10 @@ help:
 	@echo "make bench-tasks   many tasks in groups, with and without screening, as ratios"
 	@echo "make bench-gaps    missing labels beside complete ones, as ratios; the data folder is in SKMTL_DATA"
 	@echo "make bench-scale   more rows: landmarks, blocks, a Dask cluster, many labels; the data folder is in SKMTL_DATA"
+	@echo "make docs          build the site into docs/_build/html; every warning is an error"
+	@echo "make man           the manual page, docs/_build/man/skmtl.1"
+	@echo "make dist          wheel and sdist into dist/, checked, installed into an empty environment, demo run"
+	@echo "make oldest        a part of the tests with the oldest supported versions of all dependencies"
 	@echo "make clean         remove $(VENV), caches and builds"
 
 demo: $(VENV)/.app
@@ -75,6 +79,32 @@ bench-scale: $(VENV)/.dev
 	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/many_labels.py
 
+# Nothing is fetched while pages are built. Examples run, one thread of BLAS each.
+docs: export OPENBLAS_NUM_THREADS ?= 1
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "The site is docs/_build/html/index.html"
+
+man: $(VENV)/.docs
+	$(BIN)/python -m sphinx -q -b man -D plot_gallery=0 docs docs/_build/man
+
+dist: $(VENV)/.dist
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	$(PYTHON) -m venv --clear $(VENV)/empty
+	$(VENV)/empty/bin/python -m pip install -qq --disable-pip-version-check "$$(ls dist/*.whl)[app]"
+	cd $(VENV) && empty/bin/skmtl --version && empty/bin/skmtl demo --out empty/demo
+
+# Those of tests/oldest.txt. Warnings are not errors there: old releases warn about newer parts of others.
+oldest: export OPENBLAS_NUM_THREADS ?= 1
+oldest: $(VENV)/.oldest
+	$(VENV)/oldest/bin/python -m pytest -q -p no:cacheprovider -W default $(OLDEST_TESTS)
+
+OLDEST_TESTS := tests/test_readme.py tests/test_export.py tests/test_labels.py tests/test_losses.py tests/test_plotting.py \
+	tests/test_persistence.py tests/test_leave_one_out.py
+
 # A stamp is written only after its step succeeded, and all stamps live in the environment they describe.
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "skmtl needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; try: make PYTHON=python3.12")'
@@ -84,11 +114,20 @@ $(VENV)/.created:
 
 $(VENV)/.app: EXTRAS := app
 $(VENV)/.dev: EXTRAS := all,dev
-$(VENV)/.app $(VENV)/.dev: pyproject.toml $(VENV)/.created
+$(VENV)/.docs: EXTRAS := all,docs
+$(VENV)/.dist: EXTRAS := release
+$(VENV)/.app $(VENV)/.dev $(VENV)/.docs $(VENV)/.dist: pyproject.toml $(VENV)/.created
 	@echo "Installing skmtl[$(EXTRAS)] into $(VENV); the first time takes a few minutes"
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable ".[$(EXTRAS)]"
 	@touch $@
 
+$(VENV)/.oldest: pyproject.toml tests/oldest.txt $(VENV)/.created
+	@echo "Installing the oldest supported versions into $(VENV)/oldest"
+	@$(PYTHON) -m venv --clear $(VENV)/oldest
+	@$(VENV)/oldest/bin/python -m pip install -qq --disable-pip-version-check \
+		--constraint tests/oldest.txt --editable ".[app]" "pytest>=9.0,<10"
+	@touch $@
+
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/generated docs/gallery docs/api/names docs/commands.md .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

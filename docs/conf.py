@@ -29,7 +29,7 @@ extensions = [
     "numpydoc",
     "generated_pages",
 ]
-exclude_patterns = ["_build", "generated/*.inc", "reproduction/*/*", "examples_README*"]
+exclude_patterns = ["_build", "generated"]
 templates_path = ["_templates"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 default_role = "py:obj"
@@ -52,7 +52,13 @@ autosummary_generate = True
 autodoc_typehints = "none"
 # What every estimator of scikit-learn has is told there.
 _INHERITED = ("get_params", "set_params", "get_metadata_routing", "set_fit_request", "set_predict_request")
-_INHERITED += ("set_score_request", "set_decision_function_request", "set_predict_proba_request", "set_transform_request")
+_INHERITED += (
+    "set_score_request",
+    "set_decision_function_request",
+    "set_predict_proba_request",
+    "set_transform_request",
+    "set_output",
+)
 autodoc_default_options = {
     "members": True,
     "inherited-members": True,

@@ -69,7 +69,7 @@ def mentioned(text):
 
 
 def is_file(code):
-    return re.fullmatch(r"[\w./-]+\.(py|toml|md)|[\w-]+/([\w-]+/)*", code) is not None
+    return re.fullmatch(r"[\w./-]+\.(py|toml|md|cff|txt|rst)|[\w-]+/([\w-]+/)*", code) is not None
 
 
 def is_name(code):

@@ -172,6 +172,13 @@ def write_pages(app):
             path.write_text(text)
 
 
+def give_title(app, name, source):
+    """Tables that experiments wrote have no title of their own: they are made to be pasted into another page."""
+    if re.fullmatch(r"reproduction/[\w-]+/table", name):
+        source[0] = f"# Tables: {name.split('/')[1]}\n\n" + source[0].replace("\n###", "\n##")
+
+
 def setup(app):
+    app.connect("source-read", give_title)
     app.connect("builder-inited", write_pages)
     return {"parallel_read_safe": True}

@@ -35,4 +35,5 @@ ax.plot([], [], color="#1f6f8b", linewidth=6, label="true")
 ax.plot([], [], color="#c8553d", linewidth=6, label="false")
 ax.legend()
 stable = edges[edges["frequency"] > 0.9]
-print(f"{len(stable)} stable edges, {int((~stable['true']).sum())} of them false; {(truth.to_numpy() != 0).sum() // 2 - 5} true edges in all")
+n_true = (truth.to_numpy() != 0).sum() // 2 - len(names) // 2
+print(f"{len(stable)} stable edges, {int((~stable['true']).sum())} of them false; {n_true} true edges in all")
