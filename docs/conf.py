@@ -50,6 +50,8 @@ mathjax3_config = {"options": {"enableMenu": False}}
 # The reference --------------------------------------------------------------------------------------------------------
 autosummary_generate = True
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
+add_function_parentheses = False
 # What every estimator of scikit-learn has is told there.
 _INHERITED = ("get_params", "set_params", "get_metadata_routing", "set_fit_request", "set_predict_request")
 _INHERITED += (
@@ -92,6 +94,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "skmtl"
 html_static_path = ["_static", str(_mathjax)]
 html_css_files = ["skmtl.css"]
+html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_favicon = html_logo = None
 html_theme_options = {

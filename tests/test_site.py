@@ -1,4 +1,4 @@
-"""The site: its reference has every public name, its Python runs, its commands exist, as do names of other libraries."""
+"""The site: its reference has every public name, its Python runs, its commands and names of other libraries exist."""
 
 import importlib
 import re
