@@ -100,10 +100,12 @@ dist: $(VENV)/.dist
 # Those of tests/oldest.txt. Warnings are not errors there: old releases warn about newer parts of others.
 oldest: export OPENBLAS_NUM_THREADS ?= 1
 oldest: $(VENV)/.oldest
-	$(VENV)/oldest/bin/python -m pytest -q -p no:cacheprovider -W default $(OLDEST_TESTS)
+	$(VENV)/oldest/bin/python -m pytest -q -p no:cacheprovider -W default -k "$(OLDEST_NOT)" $(OLDEST_TESTS)
 
-OLDEST_TESTS := tests/test_readme.py tests/test_export.py tests/test_labels.py tests/test_losses.py tests/test_plotting.py \
-	tests/test_persistence.py tests/test_leave_one_out.py
+# A few of each kind, about a minute. An attack through numpy.memmap works with newer NumPy only.
+OLDEST_TESTS := tests/test_readme.py tests/test_export.py tests/test_labels.py tests/test_persistence.py \
+	tests/test_leave_one_out.py
+OLDEST_NOT := not come_back_as_they_were and not attack_works
 
 # A stamp is written only after its step succeeded, and all stamps live in the environment they describe.
 $(VENV)/.created:

@@ -21,8 +21,8 @@ print(f"accuracy on {len(X_test)} other images: {model.score(X_test, y_test):.3f
 
 # %%
 # Two classes are joined where the correlation of their predictors exceeds 1 - mu = 0.2 in size and no other class
-# explains it. In a choice between ten classes what speaks for one speaks against others, so that most lines mean
-# "opposite": the pairs with the strongest ones are those that are hard to tell apart.
+# explains it. In a choice between ten classes what speaks for one speaks against others, so that the lines mean
+# "opposite"; the strongest are between 8 and 9 and between 1 and 8.
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
 GraphDisplay.from_estimator(model, ax=axes[0])
 MatrixDisplay.from_estimator(model, ax=axes[1])
