@@ -92,6 +92,9 @@ class EliminatedFit(Fit, Protocol):
     def hessian(self, D: Array) -> Array:
         """Second derivative of ``value`` / alpha in the direction D of the structure."""
 
+    def surrogate(self) -> "Eliminable | None":
+        """A quick step with the same solution for this structure; None where it would be far for others."""
+
 
 class Eliminable(Supervised, Protocol):
     """A supervised step that is ``eliminable``: what the joint solver needs."""

@@ -41,7 +41,7 @@ class NewtonStep:
     rows : ndarray of shape (n_rows, r)
         The rows in an orthonormal basis of functions.
     values : ndarray of shape (r,)
-        Eigenvalues of the rows' covariance, weighted as ``labels.row_weight`` says, which is diagonal in that basis.
+        Eigenvalues of the rows' covariance, weighted as ``labels.design_weight`` says, which is diagonal in that basis.
     """
 
     eliminable = False
@@ -53,7 +53,7 @@ class NewtonStep:
         self.labels, self.Phi = labels, labels.arrange(rows)
         self.loss, self.intercept = loss, intercept
         self.n = float(labels.weight.sum()) / labels.n_tasks
-        self._mean_values = values / self.n
+        self._mean_values = values / float(labels.design_weight().sum())
         self._W = np.zeros((len(values), labels.n_tasks))
         self._b = np.zeros(labels.n_tasks)
         self._width = 1.0

@@ -129,6 +129,10 @@ class RidgeFit:
         full = float(np.vdot(scores, self._C))
         return float(np.vdot(scores, scores * self._inverse)) / full if full > 0.0 else 1.0
 
+    def surrogate(self) -> Ridge:
+        """The step itself, which is quick."""
+        return self._problem
+
     @property
     def intercept(self) -> Array:
         """Zero: the targets are centred."""

@@ -104,7 +104,7 @@ class Training:
             if self.feature_map.on_rows and not fresh:
                 # A kernel matrix that the user computed.
                 check_square_and_symmetric(Z)
-            weight = self.labels.row_weight()
+            weight = self.labels.design_weight()
             return make_design(self.feature_map, Z, weight, intercept=self.intercept, overwrite=fresh)
 
     def supervised(self, alpha: float) -> tuple[Supervised, float]:
@@ -192,7 +192,7 @@ class Training:
             lifted = self.design.lift(np.eye(len(self.design.values)))
             return Z @ lifted - self.design.center @ lifted
         # The same for a kernel, D^{1/2} H' V diag(k)^{-1/2} from the right, without a product of the size of K by K.
-        weight = self.labels.row_weight()
+        weight = self.labels.design_weight()
         root = np.sqrt(weight)
         Z = (Z - self.design.center) * root
         if self.intercept:
