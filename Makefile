@@ -83,6 +83,7 @@ bench-scale: $(VENV)/.dev
 docs: export OPENBLAS_NUM_THREADS ?= 1
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
 	@echo "The site is docs/_build/html/index.html"
 
 man: $(VENV)/.docs

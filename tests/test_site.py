@@ -1,6 +1,7 @@
 """The site: its reference has every public name, its Python runs, its commands and names of other libraries exist."""
 
 import importlib
+import inspect
 import re
 import shlex
 import tomllib
@@ -25,7 +26,9 @@ def public_names():
     for room in ROOMS:
         module = importlib.import_module(room)
         for name in module.__all__:
-            found.setdefault(id(getattr(module, name)), f"{room}.{name}")
+            value = getattr(module, name)
+            if not inspect.ismodule(value):
+                found.setdefault(id(value), f"{room}.{name}")
     return set(found.values())
 
 

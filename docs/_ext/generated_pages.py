@@ -178,7 +178,18 @@ def give_title(app, name, source):
         source[0] = f"# Tables: {name.split('/')[1]}\n\n" + source[0].replace("\n###", "\n##")
 
 
+def add_others(app, name, source):
+    """Pages in the folder that no list names stand at the end of the evidence, so that none can be forgotten."""
+    if name == "evidence":
+        folder = Path(app.srcdir)
+        lists = "\n".join((folder / f"{page}.md").read_text() for page in ("index", "mathematics", "evidence"))
+        known = {"index", *re.findall(r"^[\w-]+$", lists, re.MULTILINE)}
+        others = sorted(path.stem for path in folder.glob("*.md") if path.stem not in known)
+        source[0] = source[0].replace("reproduction/README\n", "\n".join(["reproduction/README", *others, ""]), 1)
+
+
 def setup(app):
+    app.connect("source-read", add_others)
     app.connect("source-read", give_title)
     app.connect("builder-inited", write_pages)
     return {"parallel_read_safe": True}
