@@ -84,6 +84,8 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "subsection_order": ExplicitOrder([f"../examples/{part}" for part in ("graph", "labels", "work")]),
     "show_memory": False,
+    # Its page of times loads scripts from elsewhere.
+    "write_computation_times": False,
     # Tables are shown; objects that print as an address are not.
     "capture_repr": ("_repr_html_",),
     "min_reported_time": 1,
