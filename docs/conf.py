@@ -88,7 +88,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     # Tables are shown; objects that print as an address are not.
     "capture_repr": ("_repr_html_",),
-    "min_reported_time": 1,
+    "min_reported_time": 3600,
     "remove_config_comments": True,
     "plot_gallery": "True",
 }

@@ -44,9 +44,11 @@ for m in numbers:
     scores.append(1 - fitted.score(X_test, targets(X_test)))
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 axes[0].loglog(numbers, scores, "o-")
-axes[0].set(xlabel="landmarks", ylabel="1 - R squared on new rows")
+axes[0].set(xlabel="landmarks", ylabel="1 - R squared on new rows", xticks=numbers, xticklabels=numbers)
+axes[0].minorticks_off()
 axes[1].loglog(numbers, seconds, "o-", color="#c8553d")
-axes[1].set(xlabel="landmarks", ylabel="CPU seconds of the fit, 20,000 rows")
+axes[1].set(xlabel="landmarks", ylabel="CPU seconds of the fit, 20,000 rows", xticks=numbers, xticklabels=numbers)
+axes[1].minorticks_off()
 
 # %%
 # The same from Dask, in blocks of 4000 rows. With a :class:`distributed.Client` the blocks stay on its workers.

@@ -1,6 +1,6 @@
 """
-A Pipeline with GridSearchCV and a ColumnTransformer
-====================================================
+A Pipeline with GridSearchCV
+============================
 
 The estimators are scikit-learn's in every respect. Here numbers are filled and scaled, a category is one-hot encoded,
 and scikit-learn's own search chooses the penalty and its parameter.
