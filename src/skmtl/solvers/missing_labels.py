@@ -33,6 +33,8 @@ SMALLEST_GAP = 1e-18
 ROUGH_GAP = 1e-4
 # A start need not be more exact than this.
 START_TOL, SIZE_ROUNDS = 1e-2, 10
+# Sums of many numbers are wrong by about this, relative to their size.
+ROUNDING = 4.0 * float(np.finfo(float).eps)
 TINY = float(np.finfo(float).tiny)
 
 
@@ -254,6 +256,16 @@ class MissingLabelFit:
     def dual(self, scale: float) -> float:
         """2 alpha s <C, Y> - n alpha^2 s^2 sum c^2 / w."""
         return 2.0 * scale * self._YC - scale**2 * self._CC
+
+    @property
+    def dual_size(self) -> float:
+        """The sum of c^2 over the weights of rows, which are at least those of labels over the number of tasks."""
+        return self._problem.n_tasks * self._CC / (self._problem.ridge * self._problem.alpha)
+
+    @property
+    def dual_error(self) -> float:
+        """The rounding of sums of squares of the labels."""
+        return ROUNDING * float(self._problem.observed.squares.sum()) / self._problem.observed.n
 
     @property
     def gap(self) -> float:
