@@ -17,8 +17,8 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import check_random_state
 
 from skmtl._linalg import Array, eigvalsh
-from skmtl._rows import as_rows, check_kernel_fits
-from skmtl._validation import LARGEST, check_count, check_plain, check_positive, is_number
+from skmtl._rows import as_rows
+from skmtl._validation import LARGEST, check_count, check_kernel_fits, check_plain, check_positive, is_number
 from skmtl.features.kernels import (
     KERNELS,
     Kernel,
