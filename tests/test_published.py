@@ -159,12 +159,13 @@ def test_distances_of_years_are_exact_enough(rng):
 def test_polynomials_seen_from_the_mean_are_the_same_model(degree, weight, rng):
     """The kernel that is used differs from the plain one by what coefficients that sum to zero do not see."""
     X, Y = related_tasks(rng, 30, 3)
+    X = 4.0 + X
     extra = {"sample_weight": rng.uniform(0.5, 2.0, 30)} if weight else {}
-    params = {"alpha": 1e-2, "degree": degree, "eps": 0.1, "tol": 1e-9}
+    params = {"alpha": 1e-2, "degree": degree, "eps": 0.1, "tol": 1e-7}
     est = MultiTaskRegressor(kernel="poly", **params).fit(X, Y, **extra)
     K = polynomial_kernel(X, degree=degree)
     plain = MultiTaskRegressor(kernel="precomputed", **params).fit(K, Y, **extra)
-    np.testing.assert_allclose(est.predict(X), plain.predict(K), atol=1e-5)
+    np.testing.assert_allclose(est.predict(X), plain.predict(K), atol=1e-3)
     np.testing.assert_allclose(est.dual_coef_.sum(axis=0), 0.0, atol=1e-9)
 
 

@@ -34,6 +34,8 @@ Landmarks = str | ArrayLike
 LANDMARK_CHOICES = ("uniform", "leverage")
 # Up to this condition of K_mm, what is lost of sums that are taken with K_mm for a metric is below their rounding.
 SAFE_CONDITION = 1e5
+# The squared distance of features from zero, relative to their variance, beyond which polynomials lose digits.
+FAR = 10.0
 
 
 class FeatureMap(BaseEstimator):
@@ -140,6 +142,9 @@ class KernelMap(FeatureMap):
 
     def fit(self, X: Array) -> Self:
         self.X_fit_, self.origin_ = X, _mean_row(X)
+        # Polynomials of features near zero lose nothing, and are quicker as they are.
+        about = 0.0 if sparse.issparse(X) else float(np.sum(np.var(X, axis=0)))
+        self.far_ = bool(self.origin_ @ self.origin_ > FAR * about)
         return self
 
     def transform(self, X: Array) -> Array:
@@ -181,7 +186,7 @@ class KernelMap(FeatureMap):
 
     def _expands(self, X: Any) -> bool:
         """Whether the kernel is a polynomial that is seen from the origin."""
-        polynomial = self.kernel in ("poly", "polynomial") and not sparse.issparse(X)
+        polynomial = self.kernel in ("poly", "polynomial") and self.far_ and not sparse.issparse(X)
         return polynomial and self.up_to_constants and can_expand((self.params or {}).get("degree", 3))
 
     def _moved(self, X: Any) -> Any:
@@ -240,7 +245,7 @@ class NystroemMap(KernelMap):
         self.random_state = random_state
 
     def fit(self, X: Any) -> Self:
-        self.origin_ = np.zeros(X.shape[1])
+        self.origin_, self.far_ = np.zeros(X.shape[1]), False
         points = self._given(X.shape[1]) if not isinstance(self.landmarks, str) else self._drawn(X)
         self.origin_ = _mean_row(points)
         K = self._evaluate(points, points)

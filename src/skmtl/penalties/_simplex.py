@@ -59,8 +59,9 @@ def model_step(model: Model, w: Array, forcing: float) -> Array:
             if not join.any():
                 break
             free = free | join
-    # Rounding must not add up over many steps.
-    return x * (total / float(x.sum())) - w
+    # Rounding must not add up over many steps; where it leaves nothing, there is no step.
+    left = float(x.sum())
+    return x * (total / left) - w if left > 0.0 else np.zeros_like(w)
 
 
 def _stay_inside(model: Model, x: Array, d: Array, gradient: Array, outside: Mask) -> tuple[Array, Mask]:
@@ -68,6 +69,8 @@ def _stay_inside(model: Model, x: Array, d: Array, gradient: Array, outside: Mas
     total = float(x.sum())
     for step in (1.0, 0.5, 0.2, 0.05, 0.01, 0.002):
         y = np.maximum(x + step * d, 0.0)
+        if not y.any():
+            continue
         e = y * (total / float(y.sum())) - x
         if float(e @ gradient) + 0.5 * float(e @ model.hessian(e)) < 0.0:
             return e, outside & (y == 0.0)
