@@ -82,7 +82,8 @@ def describe_sharing(summary: dict[str, Any]) -> Sentence:
     if summary["comparison"] is not None and summary["comparison"]["methods"]:
         return [_compared(summary["comparison"]["methods"][summary["comparison"]["shown"]])]
     if summary["selection"] is not None:
-        return [f"In cross-validation: {summary['selection']['verdict']}"]
+        chosen = summary["selection"]
+        return [f"In cross-validation: {chosen['verdict']}", *([f" {chosen['gains']}"] if chosen["gains"] else [])]
     return ["Whether sharing helps these tasks has not been measured; compare_methods tells."]
 
 
