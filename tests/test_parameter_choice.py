@@ -149,7 +149,7 @@ def test_callbacks_count_every_search_and_every_fold(rng):
     assert len(set(parts)) == len(parts) >= 3 + 3 + 3 + 5
     assert [state["done"] for state in searches] == sorted(state["done"] for state in searches)
     assert [state["done"] for state in searches if "part" not in state] == [1, 2, 3, 4]
-    assert {state["total"] for state in searches} == {3}
+    assert {state["total"] for state in searches} == {4}
     assert searches[0]["part"] == "linear kernel, fold 1 of 3"
     judge_choice(choice, X, Y, cv=4, callback=folds.append)
     assert [(state["done"], state["total"]) for state in folds] == [(k, 4) for k in range(1, 5)]
