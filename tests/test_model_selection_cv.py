@@ -586,7 +586,9 @@ def test_the_penalty_of_a_grid_may_be_a_name(penalty, rng):
 
 def test_best_params_construct_the_best_estimator(rng):
     X, Y = related_tasks(rng, 40, 3)
-    search = MultiTaskRegressorCV(**{**SMALL, "eps_factors": [1.0, 100.0]}, kernel="rbf", gammas=[0.1, 1.0]).fit(X, Y)
+    search = MultiTaskRegressorCV(**{**SMALL, "eps_factors": [1.0, 100.0], "kernel": "rbf"}, gammas=[0.1, 1.0]).fit(
+        X, Y
+    )
     again = MultiTaskRegressor(**search.best_params_).fit(X, Y)
     np.testing.assert_allclose(again.predict(X), search.predict(X), atol=1e-5)
 

@@ -182,8 +182,7 @@ def describe_sharing(summary: dict[str, Any]) -> Sentence:
     if summary["comparison"] is not None:
         return [summary["comparison"]["verdict"]]
     if summary["selection"] is not None:
-        chosen = summary["selection"]
-        return [chosen["verdict"], *([f" {chosen['gains']}"] if chosen["gains"] else [])]
+        return [summary["selection"]["verdict"]]
     return ["Whether sharing helps these tasks has not been measured; judge_model and compare_methods tell."]
 
 
