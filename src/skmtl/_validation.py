@@ -121,9 +121,12 @@ def check_plain(name: str, values: Any) -> None:
         )
     if np.iscomplexobj(values):
         raise ValueError(f"Complex data not supported: {name} has complex numbers.")
-    columns = values.dtypes if isinstance(values, pd.DataFrame) else [getattr(values, "dtype", None)]
-    for dtype in columns:
-        if getattr(dtype, "kind", "O") in ("M", "m"):
+    if isinstance(values, pd.DataFrame):
+        kinds = {dtype: dtype.kind for dtype in values.dtypes}
+    else:
+        kinds = {values.dtype: values.dtype.kind} if isinstance(values, np.ndarray | np.generic | pd.Series) else {}
+    for dtype, kind in kinds.items():
+        if kind in ("M", "m"):
             raise ValueError(f"{name} has dates or durations ({dtype}); turn them into numbers first.")
 
 
