@@ -342,5 +342,5 @@ def test_help_explains_every_option(run, command):
 def test_help_says_what_happens_by_default(run):
     """Brackets in a help text are no markup."""
     out = " ".join(run("fit", "--help")[1].replace("\N{BOX DRAWINGS LIGHT VERTICAL}", " ").split())
-    for words in ("[default: all others]", "[default: the better of the two]", "[default: sparse]"):
+    for words in ("[default: all others]", "[default: the best of linear, rbf, laplacian]", "[default: sparse]"):
         assert words in out
