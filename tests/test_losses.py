@@ -36,11 +36,9 @@ def test_gradient_and_curvature_are_derivatives(name, rng):
     slope = (loss.value(Y, F + h * D, weight) - loss.value(Y, F - h * D, weight)) / (2 * h)
     assert slope == pytest.approx(np.sum(loss.gradient(Y, F, weight) * D), rel=1e-4)
     change = loss.gradient(Y, F + h * D, weight) - loss.gradient(Y, F - h * D, weight)
-    # Entries near a corner of the gradient are left out.
+    # Entries near a corner of the gradient, where the curvature jumps, are left out.
     expected, difference = loss.curvature(Y, F, weight) * D, change / (2 * h)
-    steady = loss.curvature(Y, F + 2 * h * D, weight) == loss.curvature(Y, F - 2 * h * D, weight)
-    # Where the curvature itself is smooth, everything is.
-    steady |= np.full(F.shape, name in ("logistic", "poisson"))
+    steady = np.isclose(loss.curvature(Y, F + 2 * h * D, weight), loss.curvature(Y, F - 2 * h * D, weight), rtol=1e-2)
     assert steady.mean() > 0.9
     np.testing.assert_allclose(difference[steady], expected[steady], rtol=1e-3, atol=1e-6)
 

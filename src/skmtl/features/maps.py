@@ -3,7 +3,10 @@
 A predictor is ``transform(X) @ coef``, and its squared norm ``coef' M coef`` with M the map's metric.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from math import comb
 from typing import Any, Self
 
 import numpy as np
@@ -15,8 +18,15 @@ from sklearn.utils import check_random_state
 
 from skmtl._linalg import Array, eigvalsh
 from skmtl._rows import as_rows
-from skmtl._validation import check_count, check_positive
-from skmtl.features.kernels import KERNELS, Kernel, kernel_diagonal, unknown_kernel
+from skmtl._validation import LARGEST, check_count, check_kernel_fits, check_plain, check_positive, is_number
+from skmtl.features.kernels import (
+    KERNELS,
+    Kernel,
+    can_expand,
+    kernel_diagonal,
+    polynomial_from,
+    unknown_kernel,
+)
 from skmtl.features.landmarks import leverage_landmarks, pivoted_cholesky, uniform_landmarks
 
 # How landmarks are drawn, or the landmarks themselves.
@@ -50,6 +60,10 @@ class FeatureMap(BaseEstimator):
         """D, the number of basis functions for rows with so many features."""
         return n_features
 
+    def rank(self) -> float:
+        """The largest rank that the kernel can have on any rows, of a map that is fitted."""
+        return np.inf
+
     def size(self, X: Any, *, center: bool) -> float:
         """The mean of the diagonal of the kernel on the rows of X; of features about their mean with ``center``."""
         raise NotImplementedError
@@ -68,6 +82,10 @@ class FeatureMap(BaseEstimator):
     def lift(self, W: Array) -> Array:
         """R W: coefficients on Z, of shape (D, T), of predictors W in those coordinates."""
         return W
+
+    def squared_norms(self, coef: Array, F: Array) -> Array:
+        """Squared norms of predictors, (T,), from coefficients on Z and, where ``on_rows``, their values Z coef."""
+        return np.sum(coef * (F if self.on_rows else coef), axis=0)
 
 
 class LinearMap(FeatureMap):
@@ -101,26 +119,42 @@ class KernelMap(FeatureMap):
         Parameters of the kernel; names that a kernel does not take are ignored, as in ``KernelRidge``.
     feature_scale : ndarray of shape (d,), optional
         Features are multiplied by it before the kernel is taken; rows that are kept are as they came.
+    up_to_constants : bool
+        Whether coefficients will sum to zero, so that a polynomial kernel may be replaced by one that makes the same
+        functions up to constants, and keeps the digits of features that are far from zero.
     """
 
     on_rows = fresh = dual = True
 
     def __init__(
-        self, kernel: Kernel = "rbf", params: Mapping[str, Any] | None = None, feature_scale: Array | None = None
+        self,
+        kernel: Kernel = "rbf",
+        params: Mapping[str, Any] | None = None,
+        feature_scale: Array | None = None,
+        up_to_constants: bool = False,
     ) -> None:
         self.kernel = kernel
         self.params = params
         self.feature_scale = feature_scale
+        self.up_to_constants = up_to_constants
 
     def fit(self, X: Array) -> Self:
-        self.X_fit_ = X
+        self.X_fit_, self.origin_ = X, _mean_row(X)
         return self
 
     def transform(self, X: Array) -> Array:
+        if X is self.X_fit_ and self.on_rows:
+            check_kernel_fits(X.shape[0])
         return self._evaluate(X, self.X_fit_)
 
     def n_functions(self, n_features: int) -> int:
         return int(self.X_fit_.shape[0])
+
+    def rank(self) -> float:
+        degree = (self.params or {}).get("degree", 3)
+        if self.kernel not in ("poly", "polynomial") or not can_expand(degree):
+            return np.inf
+        return float(comb(self.X_fit_.shape[1] + int(degree), int(degree)))
 
     def size(self, X: Any, *, center: bool) -> float:
         return float(np.mean(kernel_diagonal(X, self._evaluate)))
@@ -133,12 +167,28 @@ class KernelMap(FeatureMap):
 
     def _evaluate(self, X: Any, other: Any) -> Array:
         """The kernel at pairs of rows."""
+        if self._expands(X):
+            params = {"gamma": None, "degree": 3.0, "coef0": 1.0, **(self.params or {})}
+            with np.errstate(over="ignore", invalid="ignore"):
+                return polynomial_from(*(self.scaled(rows) for rows in (self.origin_, X, other)), **params)
         # Scikit-learn has shorter ways for a set of rows and itself.
-        one = self.scaled(X)
-        two = one if other is X else self.scaled(other)
-        return np.asarray(
-            pairwise_kernels(one, two, metric=self.kernel, filter_params=True, **(self.params or {})), dtype=float
-        )
+        one = self.scaled(self._moved(X))
+        two = one if other is X else self.scaled(self._moved(other))
+        # What overflows is refused with a sentence by those who read it.
+        with np.errstate(over="ignore", invalid="ignore"):
+            K = pairwise_kernels(one, two, metric=self.kernel, filter_params=True, **(self.params or {}))
+        return np.asarray(K, dtype=float)
+
+    def _expands(self, X: Any) -> bool:
+        """Whether the kernel is a polynomial that is seen from the origin."""
+        polynomial = self.kernel in ("poly", "polynomial") and not sparse.issparse(X)
+        return polynomial and self.up_to_constants and can_expand((self.params or {}).get("degree", 3))
+
+    def _moved(self, X: Any) -> Any:
+        """Rows seen from the origin, where differences alone count."""
+        if callable(self.kernel) or not KERNELS[self.kernel].of_differences or sparse.issparse(X):
+            return X
+        return X - self.origin_
 
 
 class PrecomputedMap(FeatureMap):
@@ -190,7 +240,9 @@ class NystroemMap(KernelMap):
         self.random_state = random_state
 
     def fit(self, X: Any) -> Self:
+        self.origin_ = np.zeros(X.shape[1])
         points = self._given(X.shape[1]) if not isinstance(self.landmarks, str) else self._drawn(X)
+        self.origin_ = _mean_row(points)
         K = self._evaluate(points, points)
         if not np.all(np.isfinite(K)):
             raise ValueError("the kernel has NaN or infinite values here; scale the features or change its parameters.")
@@ -214,9 +266,16 @@ class NystroemMap(KernelMap):
     def lift(self, W: Array) -> Array:
         return linalg.solve_triangular(self.factor_, W, lower=True, trans="T", check_finite=False)
 
+    def squared_norms(self, coef: Array, F: Array) -> Array:
+        return np.asarray(np.sum((self.factor_.T @ coef) ** 2, axis=0))
+
     def _given(self, n_features: int) -> Any:
         given: Any = self.landmarks
-        points = sparse.csr_array(given) if sparse.issparse(given) else np.array(given, dtype=np.float64)
+        check_plain("landmarks", given)
+        try:
+            points = sparse.csr_array(given) if sparse.issparse(given) else np.array(given, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ValueError(f"landmarks={given!r:.50} is neither a name nor an array of rows.") from error
         if points.ndim != 2 or points.shape[1] != n_features or points.shape[0] == 0:
             raise ValueError(f"landmarks has shape {points.shape}; it must be (n_components, {n_features}).")
         if self.n_components not in (None, points.shape[0]):
@@ -228,7 +287,10 @@ class NystroemMap(KernelMap):
     def _drawn(self, X: Any) -> Any:
         rows = as_rows(X)
         count = min(check_count("n_components", self.n_components), rows.shape[0])
-        seed = int(check_random_state(self.random_state).randint(2**31))
+        try:
+            seed = int(check_random_state(self.random_state).randint(2**31))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"random_state={self.random_state!r:.50} is no seed: {error}") from error
         if self.landmarks == "uniform":
             return uniform_landmarks(rows, count, seed)
         if self.landmarks == "leverage":
@@ -249,13 +311,19 @@ def make_feature_map(
     landmarks: Landmarks = "uniform",
     random_state: Any = None,
     feature_scale: Array | None = None,
+    up_to_constants: bool = False,
 ) -> FeatureMap:
     """The feature map of a kernel given by name or as a callable; approximated if there are ``n_components``.
 
-    ``feature_scale`` is for kernels that are not the features themselves.
+    ``feature_scale`` is for kernels that are not the features themselves, and ``up_to_constants`` for exact ones.
     """
-    if not callable(kernel) and kernel not in tuple(KERNELS):
+    if not callable(kernel) and not (isinstance(kernel, str) and kernel in KERNELS):
         raise unknown_kernel(kernel)
+    if not is_number(coef0) or not abs(coef0) <= LARGEST:
+        raise ValueError(f"coef0={coef0!r:.50} must be a number.")
+    if kernel_params is not None and not isinstance(kernel_params, Mapping):
+        raise TypeError(f"kernel_params={kernel_params!r:.50} is not a mapping of names to values.")
+    degree = check_positive("degree", degree)
     # Without a gamma every kernel falls back on its own default.
     own = {} if gamma is None or callable(kernel) else {"gamma": check_positive("gamma", gamma, zero=True)}
     params = kernel_params if callable(kernel) else {**own, "degree": degree, "coef0": coef0}
@@ -267,4 +335,9 @@ def make_feature_map(
         return LinearMap()
     if kernel == "precomputed":
         return PrecomputedMap()
-    return KernelMap(kernel, params, feature_scale)
+    return KernelMap(kernel, params, feature_scale, up_to_constants)
+
+
+def _mean_row(X: Any) -> Array:
+    """The mean of the rows, (d,); zero where the rows are sparse, for moving would fill them."""
+    return np.zeros(X.shape[1]) if sparse.issparse(X) else np.asarray(X.mean(axis=0))

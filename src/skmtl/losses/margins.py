@@ -3,6 +3,7 @@
 import numpy as np
 
 from skmtl._linalg import Array
+from skmtl._validation import is_number
 from skmtl.losses.base import ROUNDING, Loss, per_weight
 from skmtl.losses.corners import barrier, bend, ramp, shares, split
 
@@ -40,7 +41,7 @@ class Quantile(Loss):
         self.level = level
 
     def check(self) -> None:
-        if not 0.0 < self.level < 1.0:
+        if not (is_number(self.level) and 0.0 < self.level < 1.0):
             raise ValueError(f"level={self.level!r} of Quantile must lie between 0 and 1.")
 
     def smoothed(self, width: float) -> "SmoothedQuantile":
@@ -141,7 +142,7 @@ class EpsilonInsensitive(Loss):
         self.epsilon = epsilon
 
     def check(self) -> None:
-        if not 0.0 <= self.epsilon < np.inf:
+        if not (is_number(self.epsilon) and 0.0 <= self.epsilon < np.inf):
             raise ValueError(f"epsilon={self.epsilon!r} of EpsilonInsensitive must be a number >= 0.")
 
     def smoothed(self, width: float) -> "SmoothedEpsilonInsensitive":

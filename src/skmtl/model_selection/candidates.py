@@ -1,4 +1,4 @@
-"""The candidates of a search, which of them to take, and what to say about it."""
+"""The candidates of a search, and which of them to take."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 
 from skmtl._linalg import Array
@@ -162,9 +163,10 @@ def default_gammas(kernel: Kernel, X: Any) -> list[float | None]:
     facts = KERNELS.get(kernel) if isinstance(kernel, str) else None
     if facts is None or facts.distances is None:
         return [None]
-    rows = X[:: -(-X.shape[0] // ROWS_FOR_MEDIAN)]
+    # Rows that stand twice say nothing about the width, and a weight is as good as a repetition.
+    rows = X if sparse.issparse(X) else np.unique(X, axis=0)
+    rows = rows[:: -(-rows.shape[0] // ROWS_FOR_MEDIAN)]
     between = facts.distances(rows)[np.triu_indices(rows.shape[0], 1)]
-    # Rows that stand twice say nothing about the width.
     between = between[between > 0.0]
     return [factor / float(np.median(between)) for factor in GAMMA_FACTORS] if len(between) else [None]
 
@@ -271,32 +273,3 @@ def make_results(candidates: Sequence[Candidate], outcome: CandidateScores) -> d
     results["rank_test_score"] = np.array([1 + int(np.sum(with_nan > value)) for value in with_nan], dtype=np.int32)
     results["mean_edges"] = outcome.edges.mean(axis=1)
     return results
-
-
-def describe_choice(candidates: Sequence[Candidate], outcome: CandidateScores, chosen: int, score: str) -> str:
-    """Whether sharing won over independent tasks, as a sentence."""
-    means = np.where(np.isnan(outcome.means), -np.inf, outcome.means)
-    apart = np.array([candidate.independent for candidate in candidates])
-    if apart.all():
-        return f"There is nothing to share; independent tasks score {means[chosen]:.4g} ({score})."
-    alone, shared = (int(np.argmax(np.where(which, means, -np.inf))) for which in (apart, ~apart))
-    if apart[chosen]:
-        rest = f"{means[shared]:.4g} of the best shared model ({_name(candidates[shared])})"
-        if means[shared] > means[chosen]:
-            return f"Independent tasks are taken: {score} {means[chosen]:.4g} is within one standard error of {rest}."
-        return f"Independent tasks win: {score} {means[chosen]:.4g}, against {rest}. Sharing does not help here."
-    if means[chosen] < means[alone]:
-        return (
-            f"A shared model is taken ({_name(candidates[chosen])}): {score} {means[chosen]:.4g} is within one "
-            f"standard error of the best, but independent tasks have {means[alone]:.4g}."
-        )
-    wins = int(np.sum(outcome.scores[chosen] > outcome.scores[alone]))
-    return (
-        f"Sharing wins: {score} {means[chosen]:.4g} with {_name(candidates[chosen])}, against {means[alone]:.4g} "
-        f"of independent tasks; better on {wins} of {outcome.scores.shape[1]} folds."
-    )
-
-
-def _name(candidate: Candidate) -> str:
-    """What a candidate shares."""
-    return "a common part" if candidate.penalty.name == Independent.name else candidate.penalty.name

@@ -10,10 +10,15 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import linalg, sparse
 
-from skmtl._linalg import Array, eigh_in_place, not_psd
+from skmtl._linalg import Array, Mask, eigh_in_place, not_psd
 from skmtl.features import FeatureMap
+from skmtl.objective import Rounding
 
 BLOCK = 256
+# Kernels beyond this have squares that overflow.
+LARGEST = 1e150
+# An eigenvalue is wrong by about this, relative to the largest.
+ROUNDING = 4.0 * float(np.finfo(float).eps)
 
 
 class Basis(Protocol):
@@ -21,6 +26,8 @@ class Basis(Protocol):
 
     # Positive eigenvalues k, of shape (r,).
     values: Array
+    # What rounding may hide of the kernel.
+    rounding: Rounding
     # Weighted mean of the rows of Z, of shape (D,); zero without an intercept.
     center: Array
 
@@ -33,6 +40,9 @@ class Design(Basis, Protocol):
 
     def project(self, Y: Array) -> Array:
         """V'Y for targets Y of the weighted rows, of shape (n, T); the result is (r, T)."""
+
+    def unproject(self, P: Array) -> Array:
+        """V P, of shape (n, T)."""
 
     def rows(self) -> Array:
         """Phi, the centered rows in the basis, without their weights, of shape (n, r)."""
@@ -47,16 +57,19 @@ def make_design(feature_map: FeatureMap, Z: Any, weight: Array, *, intercept: bo
     Z is the kernel matrix of the rows where the map is ``on_rows``; with ``overwrite`` its memory is used.
     """
     if feature_map.on_rows:
-        return KernelDesign(Z if overwrite else Z.copy(), weight, intercept=intercept)
+        return KernelDesign(Z if overwrite else Z.copy(), weight, intercept=intercept, rank=feature_map.rank())
     if sparse.issparse(Z):
         return SparseDesign(Z, weight, intercept=intercept)
     return PrimalDesign(feature_map, Z, weight, intercept=intercept)
 
 
 class KernelDesign:
-    """The design of an exact kernel, from its matrix K on the training rows, which is overwritten."""
+    """The design of an exact kernel, from its matrix K on the training rows, which is overwritten.
 
-    def __init__(self, K: Array, weight: Array, *, intercept: bool) -> None:
+    ``rank`` is the largest that the kernel can have, whatever the rows.
+    """
+
+    def __init__(self, K: Array, weight: Array, *, intercept: bool, rank: float = np.inf) -> None:
         n = len(K)
         if not np.all(np.isfinite(K)):
             raise ValueError("the kernel has NaN or infinite values here; scale the features or change its parameters.")
@@ -67,6 +80,10 @@ class KernelDesign:
         # The transpose of a symmetric matrix is itself, in the order of memory that LAPACK overwrites.
         K = K.T
         size = float(np.abs(np.diag(K)).max())
+        if size > LARGEST:
+            raise ValueError(
+                f"the kernel reaches {size:.3g}, beyond what double precision can square; scale the features."
+            )
         self.center = np.zeros(n)
         self._constant = None
         if intercept:
@@ -85,11 +102,18 @@ class KernelDesign:
             raise not_psd(values[0])
         if intercept:
             _check_constant_direction(values, vectors.T @ (Ke - eKe * e), eKe, tolerance)
-        keep = values > n * np.finfo(float).eps * max(values[-1], 0.0)
+        # Centring leaves of large entries what rounding made of them: small beside the kernel before it, not after.
+        keep, error = _kept(values, max(float(values[-1]), size), n)
         self.values, self._vectors = values[keep], vectors[:, keep]
+        # Where all eigenvalues that there can be are kept, there is nothing outside.
+        whole = len(self.values) >= min(rank, n) - intercept
+        self.rounding = Rounding(self.values, error, 0.0 if whole else error)
 
     def project(self, Y: Array) -> Array:
         return self._vectors.T @ Y
+
+    def unproject(self, P: Array) -> Array:
+        return self._vectors @ P
 
     def rows(self) -> Array:
         return _inverse(self._root)[:, None] * self._vectors * np.sqrt(self.values)
@@ -115,11 +139,14 @@ class PrimalDesign:
         self._rows = feature_map.orthonormal(self._root * (Z - self.center))
         n, D = self._rows.shape
         small = self._rows.T @ self._rows if D <= n else self._rows @ self._rows.T
-        self.values, vectors = spectrum(small, n)
+        self.values, vectors, self.rounding = spectrum(small, n)
         self._basis = vectors if D <= n else self._rows.T @ (vectors / np.sqrt(self.values))
 
     def project(self, Y: Array) -> Array:
         return (self._basis.T @ (self._rows.T @ Y)) / np.sqrt(self.values)[:, None]
+
+    def unproject(self, P: Array) -> Array:
+        return self._rows @ (self._basis @ (P / np.sqrt(self.values)[:, None]))
 
     def rows(self) -> Array:
         return (_inverse(self._root) * self._rows) @ self._basis
@@ -147,7 +174,7 @@ class SparseDesign:
         else:
             # Z'Z - n center center', the center being the mean.
             small = (self._Zw.T @ self._Zw).toarray() - weight.sum() * np.outer(self.center, self.center)
-        self.values, self._vectors = spectrum(small, n)
+        self.values, self._vectors, self.rounding = spectrum(small, n)
 
     # With more features than rows the basis is Zc'V diag(k)^{-1/2}. It would be as large as the rows made dense, D x n,
     # so that only its products are computed.
@@ -156,6 +183,9 @@ class SparseDesign:
         if self._wide:
             return self._vectors.T @ Y
         return (self._vectors.T @ self._adjoint(Y)) / np.sqrt(self.values)[:, None]
+
+    def unproject(self, P: Array) -> Array:
+        return self._root * self.scores(P / np.sqrt(self.values)[:, None])
 
     def rows(self) -> Array:
         if self._wide:
@@ -178,11 +208,20 @@ class SparseDesign:
         return np.asarray(self._Zw.T @ U - np.outer(self.center, self._root[:, 0] @ U))
 
 
-def spectrum(small: Array, n: float) -> tuple[Array, Array]:
-    """Positive eigenvalues and their vectors of the products of n rows; the matrix is overwritten."""
+def spectrum(small: Array, n: float) -> tuple[Array, Array, Rounding]:
+    """Positive eigenvalues and vectors of the products of n rows, and what rounding hides; ``small`` is overwritten."""
     values, vectors = eigh_in_place(small)
-    keep = values > max(n, len(small)) * np.finfo(float).eps * max(values[-1], 0.0)
-    return values[keep], vectors[:, keep]
+    keep, error = _kept(values, float(values[-1]), max(n, len(small)))
+    # Explicit features have no directions but their own.
+    rounding = Rounding(values[keep], error, 0.0 if keep.all() else error)
+    return values[keep], vectors[:, keep], rounding
+
+
+def _kept(values: Array, size: float, n: float) -> tuple[Mask, float]:
+    """Which eigenvalues stand out from rounding in a matrix of this size, and how large others may be."""
+    eps, size = float(np.finfo(float).eps), max(size, 0.0)
+    keep = values > n * eps * size
+    return keep, max(ROUNDING * size, float(np.abs(values[~keep]).max(initial=0.0)))
 
 
 def _inverse(root: Array) -> Array:

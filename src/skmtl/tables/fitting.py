@@ -1,38 +1,42 @@
 """From a table to a fitted model: parameters chosen, fitted to all rows, and judged."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from skmtl.model_selection import (
+    Judgement,
     ParameterChoice,
     StructurePath,
-    choose_kernel,
     choose_parameters,
     compare_methods,
-    compare_with_independent,
-    edge_stability,
     given_parameters,
+    judge_choice,
     quick_search,
+    readable_graph,
     structure_path,
 )
-from skmtl.model_selection.kernel_choice import KERNELS, N_FOLDS, Callback, at_kernel, draw_rows, take_rows
+from skmtl.model_selection.kernel_choice import N_FOLDS, Callback, at_kernel, take_rows
+from skmtl.model_selection.recommended import KERNELS
 from skmtl.penalties import Independent, Sparse
-from skmtl.tables.pipeline import TASKS, make_model, make_preparation
+from skmtl.tables.pipeline import TASKS, feature_groups, make_model, make_preparation
 from skmtl.tables.problem import TableProblem
 
 # Values of mu along which the graph is shown, more of them where most edges appear.
-PATH_MUS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
-# Fewer folds than judge the choice: all values of mu are fitted in each.
-PATH_FOLDS = INNER_FOLDS = 3
+PATH_MUS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
+# Fewer folds than judge the choice: all values of mu are fitted in each. The path has the folds of the judgement, so
+# that both show the same score at the same mu.
+INNER_FOLDS = 3
 N_HALVES = 20
-# How many of the stable edges may be false, in expectation, where the graph that predicts best is complete.
-MAX_FALSE = 1.0
+# Rows for these with kernels other than the linear one.
+MOST_GRAPH_ROWS = 2000
+# Rows on which several methods are compared, each with all its candidates in folds within folds.
+MOST_COMPARED_ROWS = 20_000
 # With independent tasks, with which all are compared, these are five.
 METHODS = ("sparse", "trace", "frobenius", "cluster")
 
@@ -47,12 +51,12 @@ class TableFit:
         Preparation and estimator, fitted to all rows.
     choice : ParameterChoice
         The parameters, and why.
-    comparison : DataFrame
-        The method beside independent tasks, as ``compare_methods`` returns it.
+    judgement : Judgement
+        The model beside independent tasks and a constant: scores, the verdict, and predictions of rows held out.
     path : StructurePath or None
         The graph along mu, where the method has one.
     stability : DataFrame or None
-        How often edges come back on halves of the rows, where there are some.
+        How often edges come back on halves of the rows, at a mu that leaves few false ones: the graph to look at.
 
     See Also
     --------
@@ -73,7 +77,7 @@ class TableFit:
 
     model: Pipeline
     choice: ParameterChoice
-    comparison: pd.DataFrame
+    judgement: Judgement
     path: StructurePath | None
     stability: pd.DataFrame | None
 
@@ -82,6 +86,11 @@ class TableFit:
         """The fitted estimator at the end of the pipeline."""
         return self.model[-1]
 
+    @property
+    def comparison(self) -> pd.DataFrame:
+        """The model beside independent tasks, as ``compare_methods`` returns it."""
+        return self.judgement.comparison
+
 
 def fit_table(
     problem: TableProblem,
@@ -89,6 +98,8 @@ def fit_table(
     search: Any = None,
     estimator: Any = None,
     kernels: Sequence[str] = KERNELS,
+    keep_penalty: bool = False,
+    keep_model: Callable[[Pipeline], None] | None = None,
     callback: Callback | None = None,
 ) -> TableFit:
     """Choose parameters for a table, fit them to all its rows, and judge the result: what ``skmtl fit`` does.
@@ -101,8 +112,12 @@ def fit_table(
         What is searched, kernel and inverse width apart; by default ``quick_search()``.
     estimator : MultiTaskRegressor or MultiTaskClassifier, optional
         With parameters that are taken as they are; then nothing is chosen, and the search only judges.
-    kernels : sequence of str, default=("linear", "rbf")
-        Kernels to choose from, see :func:`skmtl.model_selection.choose_kernel`.
+    kernels : sequence of str, default=("linear", "rbf", "laplacian")
+        Kernels to choose from, see :func:`skmtl.model_selection.choose_parameters`.
+    keep_penalty : bool, default=False
+        Whether the penalty of the search is the one to fit, however independent tasks do.
+    keep_model : callable, optional
+        Called with the fitted pipeline before it is judged, so that an interruption does not lose it.
     callback : callable, optional
         Called with ``{"step": text, "done": k, "total": n}`` as the work goes on, for a progress bar; n is None where
         it is not known.
@@ -130,24 +145,33 @@ def fit_table(
     >>> result.model.predict(problem.X).shape
     (20, 3)
     """
-    search = quick_search(classification=problem.classification) if search is None else search
-    Z = make_preparation(problem.features).fit_transform(problem.X)
-    rows = {"X": Z, "Y": problem.Y, "tasks": problem.tasks}
+    search, Z = _prepare(problem, search)
+    rows, groups = {"X": Z, "Y": problem.Y, "tasks": problem.tasks}, problem.groups
     if estimator is None:
         choosing = _name_step(callback, "choosing parameters")
-        choice = choose_parameters(**rows, search=search, kernels=kernels, callback=choosing)
+        held = {"search": search, "kernels": kernels, "keep_penalty": keep_penalty}
+        choice = choose_parameters(**rows, groups=groups, **held, callback=choosing)
     else:
         choice = given_parameters(estimator, **rows, search=search)
     _name_step(callback, "fitting all rows")
-    model = make_model(problem.features, clone(choice.estimator))
+    model = make_model(problem.features, clone(choice.estimator), target=problem.target)
     model.fit(problem.X, problem.Y, **({} if problem.tasks is None else {f"{TASKS}__tasks": problem.tasks}))
+    if keep_model is not None:
+        keep_model(model)
     judging = _name_step(callback, "comparing with independent tasks")
-    comparison = compare_with_independent(choice, **rows, callback=judging)
-    some = {name: take_rows(values, choice.rows) for name, values in rows.items()}
-    _name_step(callback, "following mu")
-    path = _follow_path(choice, len(model[-1].task_names_), some)
-    halving = _name_step(callback, "looking for the same edges on halves of the rows")
-    return TableFit(model, choice, comparison, path, _find_stability(model[-1], choice, some, halving))
+    judgement = judge_choice(choice, **rows, groups=groups, callback=judging)
+    path, stability = None, None
+    try:
+        some = {name: take_rows(values, _graph_rows(choice)) for name, values in rows.items()}
+        _name_step(callback, "following mu")
+        n_tasks = len(model[-1].task_names_)
+        path = _follow_path(choice, n_tasks, some)
+        halving = _name_step(callback, "looking for the same edges on halves of the rows")
+        if n_tasks > 1:
+            stability = readable_graph(choice.estimator, **some, n_resamples=N_HALVES, callback=halving)
+    except KeyboardInterrupt:
+        warnings.warn("interrupted: model and scores are there, what is known of the graph is not.", stacklevel=2)
+    return TableFit(model, choice, judgement, path, stability)
 
 
 def compare_table(
@@ -169,8 +193,8 @@ def compare_table(
     search : MultiTaskRegressorCV or MultiTaskClassifierCV, optional
         What is searched, apart from the kernel and the grid of mu, which is the penalty's own; by default
         ``quick_search()``.
-    kernels : sequence of str, default=("linear", "rbf")
-        Kernels to choose from, see :func:`skmtl.model_selection.choose_kernel`.
+    kernels : sequence of str, default=("linear", "rbf", "laplacian")
+        Kernels to choose from, see :func:`skmtl.model_selection.choose_parameters`.
     callback : callable, optional
         Called as for :func:`fit_table`.
 
@@ -197,17 +221,36 @@ def compare_table(
     """
     if problem.n_tasks < 2:
         raise ValueError("there is one task only, and nothing to share; name several targets.")
-    search = quick_search(classification=problem.classification) if search is None else search
-    Z = make_preparation(problem.features).fit_transform(problem.X)
+    search, Z = _prepare(problem, search)
     choosing = _name_step(callback, "choosing the kernel")
-    found = choose_kernel(Z, problem.Y, search=search, kernels=kernels, tasks=problem.tasks, callback=choosing)
-    rows = draw_rows(Z, problem.Y, found.kernel, tasks=problem.tasks)
+    parts = {"tasks": problem.tasks, "groups": problem.groups}
+    found = choose_parameters(Z, problem.Y, search=search, kernels=kernels, **parts, callback=choosing)
+    best, rows = found.estimator, found.rows[:MOST_COMPARED_ROWS]
     comparing = _name_step(callback, "comparing")
-    held = at_kernel(search, found.kernel, Z[rows], gamma=found.gamma, mus=None, cv=INNER_FOLDS)
-    Y, tasks = take_rows(problem.Y, rows), take_rows(problem.tasks, rows)
-    comparison = compare_methods(Z[rows], Y, list(methods), estimator=held, cv=N_FOLDS, tasks=tasks, callback=comparing)
+    held = {"metric_rounds": best.metric_rounds, "n_components": best.n_components, "random_state": best.random_state}
+    one = at_kernel(search, best.kernel, Z[rows], gamma=best.gamma, mus=None, cv=INNER_FOLDS, n_jobs=None, **held)
+    Y, some = take_rows(problem.Y, rows), {name: take_rows(values, rows) for name, values in parts.items()}
+    options = {"estimator": one, "cv": N_FOLDS, "n_jobs": search.n_jobs, **some}
+    comparison = compare_methods(Z[rows], Y, list(methods), **options, callback=comparing)
     sampled = f"Methods are compared on {len(rows)} of {len(Z)} rows, drawn at random." if len(rows) < len(Z) else ""
-    return comparison, tuple(reason for reason in (found.reason, sampled) if reason)
+    kernel = [reason for reason in found.reasons if "kernel" in reason]
+    return comparison, (*kernel, *([sampled] if sampled else []))
+
+
+def _prepare(problem: TableProblem, search: Any) -> tuple[Any, Any]:
+    """The search, told which features are one column, and the rows as numbers."""
+    default = quick_search(classification=problem.classification, scoring=problem.scoring)
+    search = default if search is None else clone(search)
+    preparation = make_preparation(problem.features)
+    Z = preparation.fit_transform(problem.X)
+    if len(problem.features.numbers) < len(problem.features.names):
+        search.set_params(feature_groups=feature_groups(preparation))
+    return search, Z
+
+
+def _graph_rows(choice: ParameterChoice) -> Any:
+    """Rows for the many fits that a graph takes, fewer where a kernel makes each of them long."""
+    return choice.rows if choice.estimator.kernel == "linear" else choice.rows[:MOST_GRAPH_ROWS]
 
 
 def _name_step(callback: Callback | None, step: str) -> Callback | None:
@@ -225,18 +268,4 @@ def _follow_path(choice: ParameterChoice, n_tasks: int, some: dict[str, Any]) ->
         estimator.set_params(penalty=Sparse())
     if estimator.penalty.path_parameter is None or n_tasks == 1:
         return None
-    return structure_path(estimator, **some, mus=PATH_MUS, cv=PATH_FOLDS)
-
-
-def _find_stability(
-    fitted: Any, choice: ParameterChoice, some: dict[str, Any], callback: Callback | None
-) -> pd.DataFrame | None:
-    """How often edges come back, where there are some; where every pair is one, with a mu that lets fewer pass."""
-    n_tasks = len(fitted.structure_)
-    n_edges = np.count_nonzero(np.triu(fitted.structure_, 1))
-    dense = n_edges == n_tasks * (n_tasks - 1) // 2
-    can_thin_out = choice.estimator.penalty.path_parameter is not None and n_tasks > 2
-    if n_edges == 0 or (dense and not can_thin_out):
-        return None
-    max_false = MAX_FALSE if dense else None
-    return edge_stability(choice.estimator, **some, n_resamples=N_HALVES, max_false=max_false, callback=callback)
+    return structure_path(estimator, **some, mus=PATH_MUS, cv=N_FOLDS)

@@ -1,12 +1,12 @@
-"""Draw the graph of tasks that a model has learned.
-
-Seven measurements of 442 people with diabetes are predicted together from age, sex, body mass index and blood pressure.
-Two of them are joined when the correlation of their predictors exceeds 1 - mu = 0.5.
-
-    python examples/plot_task_graph.py [picture.png]
 """
+Draw the graph yourself
+=======================
 
-import sys
+Seven measurements of 442 people with diabetes are predicted together from age, sex, body mass index and blood
+pressure. Two of them are joined when the correlation of their predictors exceeds 1 - mu = 0.5.
+:meth:`~skmtl.plotting.GraphDisplay` draws any model in one line; here the places are chosen by hand and networkx
+draws, as you may want it in a paper.
+"""
 
 import matplotlib.pyplot as plt
 import networkx as nx
@@ -37,6 +37,7 @@ SAME, OPPOSITE = "#1f6f8b", "#c8553d"
 
 
 def fit():
+    """The model of the picture on the first page."""
     table = load_diabetes(as_frame=True).frame
     model = MultiTaskRegressor(Sparse(mu=0.5), kernel="rbf", gamma=20)
     return model.fit(table.loc[:, "age":"bp"], table.loc[:, "s1":"target"].rename(columns=NAMES))
@@ -62,19 +63,19 @@ def draw(graph, ax):
     nx.draw_networkx_labels(graph, places, font_size=10.5, font_color="#30343f", ax=ax)
 
 
-def main(path):
-    figure, ax = plt.subplots(figsize=(9, 6.2), layout="constrained")
-    draw(fit().to_networkx(), ax)
-    ax.plot([], [], color=SAME, linewidth=5, label="move together")
-    ax.plot([], [], color=OPPOSITE, linewidth=5, label="move in opposite directions")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.04), ncols=2, frameon=False, fontsize=11)
-    ax.set_title(
-        "What age, sex, body mass and blood pressure predict:\nseven measurements and their relations", fontsize=13
-    )
-    ax.margins(0.14)
-    ax.set_axis_off()
-    figure.savefig(path, dpi=130, facecolor="white")
+figure, ax = plt.subplots(figsize=(9, 6.2), layout="constrained")
+model = fit()
+draw(model.to_networkx(), ax)
+ax.plot([], [], color=SAME, linewidth=5, label="move together")
+ax.plot([], [], color=OPPOSITE, linewidth=5, label="move in opposite directions")
+ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.04), ncols=2, frameon=False, fontsize=11)
+ax.set_title(
+    "What age, sex, body mass and blood pressure predict:\nseven measurements and their relations", fontsize=13
+)
+ax.margins(0.14)
+ax.set_axis_off()
+# figure.savefig("task-graph.png", dpi=130, facecolor="white") wrote the picture on the first page.
 
-
-if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "docs/images/task-graph.png")
+# %%
+# The same as a table, with the correlation of the predictors beside the weight:
+model.relations()

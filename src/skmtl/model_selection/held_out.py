@@ -1,0 +1,135 @@
+"""Scores on rows held out, task by task, and the paired differences between two models."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skmtl._linalg import Array
+from skmtl.model_selection.candidates import standard_error
+from skmtl.model_selection.folds import Split, test_labels
+from skmtl.model_selection.scores import Score, constant_predictions, own_score
+from skmtl.model_selection.verdict import (
+    ALL_TASKS,
+    WORSE,
+    PairedScores,
+    column_means,
+    describe_alone,
+    describe_verdict,
+    judge_interval,
+    paired_interval,
+)
+from skmtl.penalties import Independent
+from skmtl.targets import Labels, TaskData
+
+
+def score_tasks(score: Score, data: TaskData, labels: Labels, F: Array) -> Array:
+    """The score of every task and of all together, of predictions laid out like the labels of test rows."""
+    per_task = score.signed(labels, F, data.labels.stats().spread ** 2)
+    return np.append(per_task, own_score(score, data)(labels, F))
+
+
+def score_constant(score: Score, data: TaskData, splits: Sequence[Split]) -> Array:
+    """Scores of the constant on every fold, of shape (n_folds, n_tasks + 1)."""
+    rows = [(train, test_labels(data.labels, train, test)) for train, test in splits]
+    return np.array(
+        [score_tasks(score, data, labels, constant_predictions(data, train, labels)) for train, labels in rows]
+    )
+
+
+def compare_scores(
+    method: str,
+    scores: Array,
+    alone: Array,
+    constant: Array,
+    *,
+    tasks: list[object],
+    ratio: float,
+    level: float,
+    scoring: str,
+) -> pd.DataFrame:
+    """Paired differences over folds, of shape (n_folds, n_tasks + 1), with intervals and verdicts."""
+    low, high = paired_interval(scores - alone, ratio, level)
+    above = np.maximum(column_means(scores - constant), column_means(alone - constant)) > 0.0
+    sure = _beyond(scores - constant) | _beyond(alone - constant)
+    words = [judge_interval(*ends) for ends in zip(low, high, strict=True)]
+    return pd.DataFrame(
+        {
+            "method": method,
+            "task": [*tasks, ALL_TASKS],
+            "scoring": scoring,
+            "score": column_means(scores),
+            "independent": column_means(alone),
+            "constant": column_means(constant),
+            "difference": column_means(scores - alone),
+            "low": low,
+            "high": high,
+            "verdict": [word if better else WORSE for word, better in zip(words, above | sure, strict=True)],
+            "predictable": sure,
+        }
+    )
+
+
+def _beyond(gains: Array) -> NDArray[np.bool_]:
+    """Which columns are beyond zero by two standard errors, as far as there are some; all that have no entry.
+
+    The interval of ``paired_interval`` would be too wide here: what a constant leaves differs much from fold to fold,
+    and tasks that are predicted nearly perfectly would be doubted.
+    """
+    return np.isnan(gains).all(axis=0) | (column_means(gains) > 2.0 * standard_error(gains.T))
+
+
+def describe_comparison(comparison: pd.DataFrame, method: str | None = None, *, kept: str | None = None) -> str:
+    """The verdict of a comparison with independent tasks, in one sentence.
+
+    Parameters
+    ----------
+    comparison : DataFrame
+        What :func:`compare_methods` returns.
+    method : str, optional
+        Which of the methods compared; by default the first.
+    kept : str, optional
+        The method of a model that is kept, where the comparison judges one.
+
+    Returns
+    -------
+    str
+        It begins with "Sharing helps", "Sharing hurts" or "Too close to call", as the interval of the difference over
+        all tasks says; with "Worse than a constant" where that is so, for then nothing else matters.
+
+    See Also
+    --------
+    compare_methods : Makes the comparison.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressorCV, compare_methods
+    >>> from skmtl.model_selection import describe_comparison
+    >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
+    >>> search = MultiTaskRegressorCV(alphas=[0.1, 1.0], mus=[0.9], cv=3)
+    >>> describe_comparison(compare_methods(X, Y, ["sparse"], estimator=search, cv=3))[:22]
+    'Worse than a constant:'
+    """
+    known = list(dict.fromkeys(comparison["method"]))
+    name = known[0] if method is None else method
+    if name not in known:
+        raise ValueError(f"method={name!r} was not compared; choose one of {', '.join(map(str, known))}.")
+    rows = comparison[comparison["method"] == name]
+    row: dict[Any, Any] = rows[rows["task"] == ALL_TASKS].iloc[0].to_dict()
+    scoring, constant = str(row["scoring"]), _known(row["constant"])
+    if name == Independent.name:
+        return describe_alone(scoring, row["score"], constant, "Tasks are independent, and nothing is shared")
+    return describe_verdict(_paired(row, constant), kept=kept)
+
+
+def _paired(row: dict[Any, Any], constant: float | None) -> PairedScores:
+    numbers = {name: float(row[name]) for name in ("score", "independent", "difference", "low", "high")}
+    return PairedScores(str(row["method"]), str(row["scoring"]), constant=constant, **numbers)
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)

@@ -1,0 +1,196 @@
+"""Whether sharing helps, in one sentence that is made of one paired comparison, wherever somebody asks."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from skmtl._linalg import Array
+from skmtl.model_selection.scores import constant_score
+from skmtl.penalties import Independent
+from skmtl.targets import TaskData
+
+ALL_TASKS = "(all tasks)"
+HELPS, HURTS, CLOSE, WORSE = "helps", "hurts", "too close to call", "no better than a constant"
+ALONE = "nothing is shared"
+OPENINGS = {HELPS: "Sharing helps", HURTS: "Sharing hurts", CLOSE: "Too close to call"}
+PASSED_OVER = ", the sparsest within one standard error of the best"
+LEVEL = 0.95
+FEWEST_DECIMALS, MOST_DECIMALS = 3, 6
+
+
+@dataclass(frozen=True)
+class PairedScores:
+    """Mean scores of a shared model, of independent tasks and of a constant on the same folds; more is better.
+
+    ``difference`` is that of the first two, with its interval; ``constant`` is None where the score has none.
+    """
+
+    method: str
+    scoring: str
+    score: float
+    independent: float
+    constant: float | None
+    difference: float
+    low: float
+    high: float
+
+    @property
+    def word(self) -> str:
+        """What the interval says about sharing."""
+        return judge_interval(self.low, self.high)
+
+
+def judge_interval(low: float, high: float) -> str:
+    """What an interval of the gain by sharing says."""
+    return HELPS if low > 0.0 else HURTS if high < 0.0 else CLOSE
+
+
+def method_name(penalty: str, common: float) -> str:
+    """What a model shares, by name."""
+    return "a common part" if penalty == Independent.name and common > 0.0 else penalty
+
+
+def describe_verdict(paired: PairedScores, *, kept: str | None = None, note: str = "") -> str:
+    """The sentence; ``kept`` is the method of the model that is kept, or None where there is none.
+
+    ``note``, where it is given, says why that one.
+    """
+    said = _Numbers(paired)
+    ours = paired.independent if kept == Independent.name else paired.score
+    if kept is None:
+        ours = max(ours, paired.independent)
+    if paired.constant is not None and ours <= paired.constant:
+        worse = "Worse than a constant" if ours < paired.constant else "No better than a constant"
+        return (
+            f"{worse}: {paired.scoring} is {said(paired.score)} with {paired.method} and {said(paired.independent)} "
+            f"with independent tasks, but {said(paired.constant)} for the same prediction at every row."
+        )
+    against = "" if paired.constant is None else f"; a constant has {said(paired.constant)}"
+    saved = "" if kept is None else f" The model that is kept is {kept}{note}."
+    if paired.difference == paired.low == paired.high == 0.0:
+        same = f"both have {paired.scoring} {said(paired.score)}{against}.{saved}"
+        return f"Sharing changes nothing: {paired.method} and independent tasks agree on every fold, {same}"
+    return (
+        f"{OPENINGS[paired.word]}: {paired.scoring} is {said(paired.score)} with {paired.method} and "
+        f"{said(paired.independent)} with independent tasks, {_difference(paired, said)}{against}.{saved}"
+    )
+
+
+def describe_alone(scoring: str, score: float, constant: float | None, reason: str) -> str:
+    """The sentence where there is nothing to compare with; ``reason`` says why."""
+    if constant is None:
+        return f"{reason}: {scoring} is {score:.3f}."
+    if score <= constant:
+        worse = "Worse than a constant" if score < constant else "No better than a constant"
+        rest = f"{scoring} is {score:.3f}, but {constant:.3f} for the same prediction at every row"
+        return f"{worse}: {rest}. {reason}."
+    return f"{reason}: {scoring} is {score:.3f}; a constant has {constant:.3f}."
+
+
+def _difference(paired: PairedScores, said: "_Numbers") -> str:
+    if not (math.isfinite(paired.low) and math.isfinite(paired.high)):
+        return f"a difference of {said.signed(paired.difference)} on a single fold, which has no interval"
+    interval = f"[{said.signed(paired.low)}, {said.signed(paired.high)}]"
+    return f"a difference of {said.signed(paired.difference)} {interval}"
+
+
+class _Numbers:
+    """Writes scores with so many decimals that those which differ look different."""
+
+    def __init__(self, paired: PairedScores) -> None:
+        sizes: Sequence[float] = [abs(value) for value in (paired.difference,) if value and math.isfinite(value)]
+        wanted = max([math.ceil(-math.log10(size)) for size in sizes], default=0)
+        self.decimals = min(max(wanted, FEWEST_DECIMALS), MOST_DECIMALS)
+
+    def __call__(self, value: float) -> str:
+        return f"{value:.{self.decimals}f}"
+
+    def signed(self, value: float) -> str:
+        """The same with its sign."""
+        return f"{value:+.{self.decimals}f}"
+
+
+def paired_interval(differences: Array, ratio: float, level: float) -> tuple[Array, Array]:
+    """The interval of the mean of each column over folds that share training rows; all numbers for a single fold.
+
+    ``ratio`` is the number of test rows to that of training rows: folds are not independent, and the variance of
+    their mean is (1/K + ratio) times that of one.
+    """
+    known = ~np.isnan(differences)
+    count = known.sum(axis=0)
+    mean = column_means(differences)
+    squares = np.where(known, (differences - mean) ** 2, 0.0).sum(axis=0)
+    variance = squares / np.maximum(count - 1, 1) * (1.0 / np.maximum(count, 1) + ratio)
+    quantile = stats.t.ppf(0.5 + 0.5 * level, np.maximum(count - 1, 1))
+    width = np.where(count > 1, quantile * np.sqrt(variance), np.inf)
+    return mean - width, mean + width
+
+
+def column_means(values: Array) -> Array:
+    """Means over the folds where a score is defined; NaN where there is none."""
+    known = ~np.isnan(values)
+    count = known.sum(axis=0)
+    total = np.where(known, values, 0.0).sum(axis=0)
+    return np.divide(total, count, out=np.full(values.shape[1], np.nan), where=count > 0)
+
+
+def test_share(splits: Sequence[tuple[Any, Any]]) -> float:
+    """The number of test rows to that of training rows."""
+    return float(np.mean([len(test) / len(train) for train, test in splits]))
+
+
+def describe_choice(found: Any, data: TaskData, scoring: str) -> str:
+    """Whether sharing helps, and which model is kept, as a sentence."""
+    candidates, outcome, chosen = found.candidates, found.outcome, found.chosen
+    # After an interruption there are fewer folds than splits.
+    splits = found.splits[: outcome.scores.shape[1]]
+    average = constant_score(scoring, data, splits)
+    apart = np.array([candidate.independent for candidate in candidates])
+    if apart.all():
+        reason = (
+            "There is one task and nothing to share"
+            if data.labels.n_tasks == 1
+            else "Tasks are independent, and nothing is shared"
+        )
+        return describe_alone(scoring, float(outcome.means[chosen]), average, reason)
+    means = np.where(np.isnan(outcome.means), -np.inf, outcome.means)
+    alone, shared = (_best(means, which, chosen) for which in (apart, ~apart))
+    kept = candidates[chosen]
+    return describe_verdict(
+        _pair(outcome, shared, alone, _name(candidates[shared]), scoring, average, test_share(splits)),
+        kept=_name(kept),
+        note=PASSED_OVER if means[chosen] < means.max() else "",
+    )
+
+
+def _best(means: Array, which: Any, chosen: int) -> int:
+    """The chosen candidate, if it is one of these, else the best of them."""
+    return chosen if which[chosen] else int(np.argmax(np.where(which, means, -np.inf)))
+
+
+def _pair(
+    outcome: Any, shared: int, alone: int, method: str, scoring: str, constant: float | None, ratio: float
+) -> PairedScores:
+    differences = outcome.scores[shared] - outcome.scores[alone]
+    middle = float(outcome.means[shared] - outcome.means[alone])
+    low, high = paired_interval(differences[:, None], ratio, LEVEL)
+    # Leaving one out has a score of all rows, about which the interval of the groups is laid.
+    shift = middle - float(np.nanmean(differences))
+    return PairedScores(
+        method=method,
+        scoring=scoring,
+        score=float(outcome.means[shared]),
+        independent=float(outcome.means[alone]),
+        constant=constant,
+        difference=middle,
+        low=float(low[0]) + shift,
+        high=float(high[0]) + shift,
+    )
+
+
+def _name(candidate: Any) -> str:
+    return method_name(candidate.penalty.name, candidate.settings.common)
