@@ -24,10 +24,10 @@ extensions = [
     "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
     "sphinx_design",
+    "generated_pages",
     "sphinx_gallery.gen_gallery",
     "myst_parser",
     "numpydoc",
-    "generated_pages",
 ]
 exclude_patterns = ["_build", "generated"]
 templates_path = ["_templates"]

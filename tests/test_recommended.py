@@ -10,6 +10,7 @@ from scipy import sparse
 
 from skmtl import MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl.model_selection import describe_gains, recommended
+from skmtl.report.summary import summarize
 from skmtl.tables import ColumnRoles, make_problem
 from skmtl.tables.pipeline import feature_groups, make_preparation
 
@@ -111,3 +112,8 @@ def test_categories_of_one_column_are_one_group():
     frame = pd.DataFrame({"a": np.arange(12.0), "b": list("xyz") * 4, "c": list("uv") * 6, "y": np.arange(12.0) ** 2})
     problem = make_problem(frame, ColumnRoles(["y"]))
     assert feature_groups(make_preparation(problem.features).fit(problem.X)) == [0, 1, 1, 1, 2, 2]
+
+
+def test_the_report_of_a_search_says_what_gained(bent):
+    search = MultiTaskRegressorCV(cv=3, alphas=[1e-2], mus=[0.9]).fit(*bent)
+    assert summarize(search)["selection"]["gains"] == describe_gains(search) != ""

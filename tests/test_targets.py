@@ -115,6 +115,14 @@ def test_sizes_whose_squares_are_lost_need_scaling(size, rng):
     np.testing.assert_allclose((scaled.y**2).mean(axis=0), 1.0)
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_one_label_may_be_far_larger_than_the_others(sign):
+    labels = TableLabels(sign * np.array([[1e200], [1.0], [2.0]]), np.ones((3, 1)))
+    scaled, scaling = standardize(labels, center=True, scale=True)
+    assert scaling.scale[0] == pytest.approx(1e200 * np.sqrt(2.0) / 3.0)
+    np.testing.assert_allclose((scaled.y**2).mean(axis=0), 1.0)
+
+
 # Products -------------------------------------------------------------------------------------------------------------
 
 

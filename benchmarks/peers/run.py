@@ -105,6 +105,9 @@ def _work(send, data, name, removed, split, method):
     except NotImplementedError as reason:
         send.send({"skipped": str(reason)})
         return
+    except Exception as error:
+        send.send({"skipped": f"fails: {str(error).splitlines()[0]}"})
+        return
     seconds, memory = time.process_time() - began, _peak() - before
     score = "average_precision" if problem.classes else "arrmse"
     value = float(target_scores(problem.Y_test, found, score)["mean"])

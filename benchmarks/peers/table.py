@@ -68,7 +68,7 @@ def table(title, sets, rows):
         lines.append(line([label, "", *(entry(method) for method in methods)]))
     text = "\n".join(lines)
     if sets and len(everywhere) > 1:
-        text += "\n\n" + beside_best(values, sets, everywhere, more_is_better)
+        text += "\n\n" + beside_best(values, sets, methods, more_is_better)
         difference = critical_difference(len(everywhere), len(sets))
         text += f" Ranks of {len(everywhere)} methods on {len(sets)} sets differ beyond chance by {difference:.2f}."
         return text, (ranks, difference)
@@ -105,7 +105,7 @@ def beside_best(values, sets, methods, more_is_better):
     """How far skmtl is from the best of the others, set by set."""
     worst = []
     for name in sets:
-        others = {method: values[name, method] for method in methods if method != "own"}
+        others = {method: values[name, method] for method in methods if method != "own" and (name, method) in values}
         best = (max if more_is_better else min)(others, key=others.get)
         ratio = values[name, "own"] / others[best]
         worst.append((1 / ratio if more_is_better else ratio, name, NAMES[best]))
@@ -159,7 +159,7 @@ def draw(ranked, file):
     for ax, (title, (ranks, difference)) in zip(axes[:, 0], ranked.items(), strict=True):
         ordered = sorted(ranks.items(), key=lambda item: item[1])
         for k, (method, rank) in enumerate(ordered):
-            height = 1 + k % 3
+            height = 0.7 + 0.75 * (k % 5)
             ax.plot([rank, rank], [0, height], color="0.6", lw=0.8)
             weight = "bold" if method == "own" else "normal"
             ax.text(rank, height, f"{NAMES[method]} {rank:.1f}", ha="center", va="bottom", fontsize=8, weight=weight)

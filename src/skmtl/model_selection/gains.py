@@ -1,6 +1,6 @@
 """What a search gained, and by what: the kernel, the metric, strengths of the tasks' own, the graph."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,15 @@ from skmtl.penalties import Independent
 STEPS = ("kernel", "metric", "own strengths", "graph")
 
 
-def describe_gains(search: Any) -> str:
+def describe_gains(search: Any, steps: Sequence[str] = STEPS) -> str:
     """What each part of the model adds to the score of linear independent tasks, as a sentence.
 
     Parameters
     ----------
     search : MultiTaskRegressorCV or MultiTaskClassifierCV
         Fitted.
+    steps : sequence of str, default=("kernel", "metric", "own strengths", "graph")
+        Which parts are said.
 
     Returns
     -------
@@ -59,17 +61,17 @@ def describe_gains(search: Any) -> str:
     }
     start = best(lambda one: filters["kernel"](one) and one["kernel"] == first)
     tried = {"kernel": "kernel", "metric": "rounds", "own strengths": "own", "graph": "shared"}
-    steps, last = [], start
+    said, last = [], start
     for name in STEPS:
         now = best(filters[name])
-        if len({str(one[tried[name]]) for one in params}) > 1:
-            steps.append(f"{_called(name, params, means)} {now - last:+.2g}")
+        if name in steps and len({str(one[tried[name]]) for one in params}) > 1:
+            said.append(f"{_called(name, params, means)} {now - last:+.2g}")
         last = now
-    if not steps or not np.isfinite(start):
+    if not said or not np.isfinite(start):
         return ""
     return (
         f"In cross-validation ({search.scoring_}) the {first} kernel with independent tasks has {start:.4g}; "
-        f"on top of it come {', '.join(steps)}."
+        f"on top of it come {', '.join(said)}."
     )
 
 

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 
 from skmtl.losses.base import check_loss
-from skmtl.model_selection.gains import describe_gains
+from skmtl.model_selection.gains import STEPS, describe_gains
 from skmtl.model_selection.judging import Judgement, best_rival, is_apart, judge_model, parameters_of
 from skmtl.model_selection.kernel_choice import (
     N_FOLDS,
@@ -142,7 +142,8 @@ def choose_parameters(
 
     folds = count_folds(callback, 0, 2, "kernels" if len(kernels) > 1 else f"{kernels[0]} kernel")
     fitted = fit(_search_kernels(search, kernels, X[rows]).set_params(callback=folds), rows)
-    gains, best = describe_gains(fitted), fitted.best_estimator_
+    # What the graph adds is for the judgement to say, once.
+    gains, best = describe_gains(fitted, STEPS[:-1]), fitted.best_estimator_
     report_progress(callback, 1, 2)
     held, more = _scale_up(search, best, X, Y, tasks)
     if len(more) > len(rows):

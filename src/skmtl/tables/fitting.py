@@ -268,4 +268,4 @@ def _follow_path(choice: ParameterChoice, n_tasks: int, some: dict[str, Any]) ->
         estimator.set_params(penalty=Sparse())
     if estimator.penalty.path_parameter is None or n_tasks == 1:
         return None
-    return structure_path(estimator, **some, mus=PATH_MUS, cv=N_FOLDS)
+    return structure_path(estimator, **some, mus=PATH_MUS, cv=N_FOLDS, scoring=choice.search.scoring)
