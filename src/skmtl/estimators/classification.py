@@ -126,6 +126,8 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
         Ones: classes are not scaled.
     feature_structure_, feature_coef_ : ndarray
         With the penalty ``features`` only.
+    evidence_ : Evidence or None
+        Training rows and labels, kept for probabilities; None where rows were read in blocks, or were a kernel matrix.
     coding_ : ClassCoding
         How classes became tasks.
     n_features_in_ : int
