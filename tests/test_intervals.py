@@ -236,11 +236,40 @@ def test_known_labels_that_make_no_sense(known, message, rng):
         est.predict(X, known=known)
 
 
-def test_independent_tasks_learn_nothing_from_one_another(rng):
+def test_independent_tasks_with_independent_noise_learn_nothing_from_one_another(rng):
     X, Y = heavy_tailed(rng, 40)
     est = MultiTaskRegressor(Fixed(np.eye(3)), kernel="rbf").fit(X, Y)
+    est.evidence_.noise_correlation = np.eye(3)
     known = np.where(np.arange(3) == 1, Y, np.nan)
     np.testing.assert_allclose(est.predict(X, known=known)[:, [0, 2]], est.predict(X)[:, [0, 2]], atol=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4])
+def test_noise_that_goes_together_is_found_and_used(share, rng):
+    """Independent predictors, and noise of the first two tasks that is nearly the same."""
+    X, shared = rng.uniform(-2.0, 2.0, (600, 1)), rng.normal(size=600)
+    Y = np.sin(X * [1.0, 2.0, 3.0]) + 0.3 * rng.normal(size=(600, 3))
+    Y[:, :2] += 0.6 * shared[:, None] * [1.0, -1.0]
+    train = with_gaps(rng, Y[:300], share) if share else Y[:300]
+    est = MultiTaskRegressor(Fixed(np.eye(3)), kernel="rbf", gamma=1.0).fit(X[:300], train)
+    truth = -(0.6**2) / (0.6**2 + 0.3**2)
+    R = est.evidence_.noise_correlation
+    assert abs(R[0, 1] - truth) < 0.1 + 0.25 * share
+    assert abs(R[0, 2]) < 0.15
+    new, known = X[300:], np.where([False, True, True], Y[300:], np.nan)
+    mean, std = est.predict(new, known=known, return_std=True)
+    plain = est.predict(new)
+    error, before = (np.sqrt(np.mean((F - Y[300:])[:, 0] ** 2)) for F in (mean, plain))
+    assert error < 0.75 * before
+    assert abs(np.mean(std[:, 0]) / error - 1.0) < 0.2
+
+
+def test_noise_without_evidence_is_taken_for_independent(rng):
+    """Few rows say nothing certain: what they seem to say is shrunk."""
+    X, Y = rng.normal(size=(12, 2)), rng.normal(size=(12, 6))
+    R = MultiTaskRegressor("independent").fit(X, Y).evidence_.noise_correlation
+    assert np.abs(R - np.eye(6)).max() < 0.6
+    assert np.linalg.eigvalsh(R)[0] > 0.0
 
 
 def test_a_classifier_has_no_such_thing(rng):

@@ -136,8 +136,8 @@ def known_half(rng, n, n_tasks):
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_known_labels_act_as_labels_of_the_training_set(layout, model, rng):
-    """Dense posterior once more, with the labels that are known beside the others."""
+def test_known_labels_condition_the_dense_posterior(layout, model, rng):
+    """Labels of a row are jointly Gaussian: the dense posterior of the predictors, and noise that goes together."""
     X, tables = layouts(rng)
     Y, weight, tasks = tables[layout]
     est = MultiTaskRegressor(**{"penalty": Fixed(STRUCTURE), "alpha": ALPHA, "tol": 1e-12, **MODELS[model]})
@@ -150,18 +150,18 @@ def test_known_labels_act_as_labels_of_the_training_set(layout, model, rng):
     np.testing.assert_array_equal(mean, est.predict(Xnew, known=given))
     np.testing.assert_array_equal(mean[known], given[known])
     assert np.all(std[known] == 0.0)
+    noise = est.evidence_.noise_correlation
+    np.testing.assert_array_equal(np.diag(noise).round(12), 1.0)
     for i in range(len(Xnew)):
-        # Without what is known the row's covariance is the posterior one; knowing labels is one more regression on it.
-        S = dense.covariance(cross[i], own[i])
+        unit = est.noise_ * np.sqrt(mean_weight)
+        joint = dense.covariance(cross[i], own[i]) + noise / np.sqrt(np.outer(mean_weight, mean_weight))
         B = known[i]
-        joint = np.block([[S, S[:, B]], [S[B], S[np.ix_(B, B)] + np.diag(1.0 / mean_weight[B])]])
-        error = (given[i] - (dense.mean(cross[i], y) * est.target_scale_ + center))[B] / est.target_scale_[B]
-        gain = joint[:3, 3:] @ np.linalg.inv(joint[3:, 3:]) if B.any() else np.zeros((3, 0))
-        expected = dense.mean(cross[i], y) + gain @ error
-        expected = expected * est.target_scale_ + center
+        plain = dense.mean(cross[i], y) * est.target_scale_ + center
+        gain = joint[:, B] @ np.linalg.inv(joint[np.ix_(B, B)])
+        expected = plain + unit * (gain @ ((given[i] - plain) / unit)[B])
         np.testing.assert_allclose(mean[i][~B], expected[~B], rtol=1e-8, atol=1e-8 * est.target_scale_.max())
-        variance = np.diag(S - gain @ joint[3:, :3]) * mean_weight + 1.0
-        np.testing.assert_allclose(std[i][~B], (est.noise_ * np.sqrt(variance))[~B], rtol=1e-8)
+        variance = np.diag(joint - gain @ joint[B])
+        np.testing.assert_allclose(std[i][~B], unit[~B] * np.sqrt(variance[~B]), rtol=1e-8)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
@@ -171,6 +171,8 @@ def test_known_labels_predict_like_a_fit_with_them(kernel, rng):
     row, y = rng.normal(size=(1, X.shape[1])), np.array([[1.0, np.nan, -0.5]])
     fixed = {"penalty": Fixed(STRUCTURE), "kernel": kernel, "scale_targets": False, "fit_intercept": False}
     est = MultiTaskRegressor(**fixed, alpha=ALPHA).fit(X, Y)
+    # What was estimated of the noise is replaced by what the fit takes it for: all alike, and nothing in common.
+    est.evidence_.noise, est.evidence_.noise_correlation = np.ones(3), np.eye(3)
     # n alpha is to stay what it is.
     n = 30.0 + 2.0 / 3.0
     again = MultiTaskRegressor(**fixed, alpha=ALPHA * 30.0 / n).fit(np.vstack([X, row]), np.vstack([Y, y]))

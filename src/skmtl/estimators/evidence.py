@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skmtl._linalg import Array
+from skmtl._linalg import TINY, Array, eigh
 from skmtl.features import FeatureMap
 from skmtl.solvers.design import Design, make_design
 from skmtl.solvers.held_out import held_out_residuals
 from skmtl.solvers.leave_one_out import Residuals
 from skmtl.solvers.posterior import NewRows, Posterior, make_posterior
 from skmtl.targets import Labels, LongLabels, TableLabels
+
+# Variance, of one, that the noise of every combination of tasks has at least: nothing is known without error.
+LEAST_NOISE = 0.02
 
 
 @dataclass(eq=False)
@@ -108,12 +111,13 @@ class Evidence:
         missed = missed.reshape(len(missed), *[1] * (found.spread.ndim - 1))
         n = float(labels.weight.sum()) / labels.n_tasks
         extra = missed * labels.spread(np.diag(A)) / (n * self.alpha)
-        return Residuals(found.error, np.sqrt(found.spread**2 + extra))
+        together = found.together + float(np.mean(missed)) * A / (n * self.alpha)
+        return Residuals(found.error, np.sqrt(found.spread**2 + extra), together)
 
     def scores(self, task: int) -> Array:
         """Sizes of errors of one task over their standard deviation for noise of variance one, ascending."""
         labels, residuals = self.labels, self.residuals
-        error, spread = (labels.of_task(part, task) for part in residuals)
+        error, spread = (labels.of_task(part, task) for part in (residuals.error, residuals.spread))
         known = np.isfinite(spread)
         return np.sort(np.abs(error[known]) / spread[known])
 
@@ -126,3 +130,45 @@ class Evidence:
         scores = [self.scores(t) for t in range(self.n_tasks)]
         # A task with one label says nothing about its noise; standardized labels have variance one.
         return np.array([np.sqrt(np.mean(some**2)) if len(some) else 1.0 for some in scores])
+
+    @property
+    def noise_covariance(self) -> Array:
+        """Of new labels of all tasks at one row, in units of each task's ``noise``, of shape (n_tasks, n_tasks)."""
+        root = np.sqrt(self.label_noise)
+        return np.asarray(self.noise_correlation * np.outer(root, root))
+
+    @cached_property
+    def noise_correlation(self) -> Array:
+        """How the noise of two tasks at one row goes together, of shape (n_tasks, n_tasks), diagonal one.
+
+        It is what errors at labels of one row left out have in common beyond the posterior of the predictors, shrunk
+        towards none by as much as there would be of it by chance [1]_.
+
+        References
+        ----------
+        .. [1] Schaefer and Strimmer. A shrinkage approach to large-scale covariance matrix estimation. Statistical
+           Applications in Genetics and Molecular Biology 2005.
+        """
+        if self.tasks is not None:
+            # No row has labels of two tasks.
+            return np.eye(self.n_tasks)
+        known = np.isfinite(self.residuals.spread)
+        Z = np.where(known, self.residuals.error, 0.0) / np.where(self.noise > 0.0, self.noise, 1.0)
+        counts = known.T.astype(float) @ known
+        root = np.sqrt(self.label_noise)
+        R = (Z.T @ Z / np.maximum(counts, 1.0) - self.residuals.together) / np.outer(root, root)
+        return shrunk_correlation(R, counts)
+
+
+def shrunk_correlation(R: Array, counts: Array) -> Array:
+    """The nearest correlation matrix, or nearly so, to an estimate from so many pairs, shrunk by its own error."""
+    R = np.clip(np.where(counts > 2.0, R, 0.0), -1.0, 1.0)
+    np.fill_diagonal(R, 0.0)
+    # Where nothing goes together, the squares of the estimates sum to this.
+    pairs = ~np.eye(len(R), dtype=bool) & (counts > 2.0)
+    by_chance = float(np.sum(1.0 / (counts[pairs] - 1.0)))
+    R *= max(1.0 - by_chance / max(float(np.sum(R**2)), TINY), 0.0)
+    a, U = eigh(R + np.eye(len(R)))
+    R = (U * np.maximum(a, LEAST_NOISE)) @ U.T
+    root = np.sqrt(np.diag(R))
+    return np.asarray(R / np.outer(root, root))

@@ -41,46 +41,43 @@ class PredictUncertain:
 
     def __call__(self, X: Any, tasks: NDArray[np.intp] | None = None, known: Array | None = None) -> Array:
         mean, rows = self.predict(X), self.evidence.rows(X)
-        noise = self.evidence.label_noise
         if known is None:
-            variance = self.evidence.posterior.variances(rows) + noise
+            variance = self.evidence.posterior.variances(rows) + self.evidence.label_noise
         else:
-            error = (known - mean) / self.scale
-            shift, variance = condition(self.evidence.posterior.covariances(rows), noise, error)
-            mean = np.where(np.isnan(known), mean + self.scale * shift, known)
-            # Nothing is left to be predicted of a label that is known.
-            variance = np.where(np.isnan(known), variance + noise, 0.0)
+            # In units of the noise of each task, for which all that follows is.
+            unit = self.scale * np.where(self.evidence.noise > 0.0, self.evidence.noise, 1.0)
+            P = self.evidence.posterior.covariances(rows) + self.evidence.noise_covariance
+            shift, variance = condition(P, (known - mean) / unit)
+            mean = np.where(np.isnan(known), mean + unit * shift, known)
         both = np.stack([mean, self.scale * np.sqrt(variance)], axis=1)
         return both if tasks is None else both[np.arange(len(both)), :, tasks]
 
 
-def condition(S: Array, noise: Array, error: Array) -> tuple[Array, Array]:
-    r"""How predictors move, and the variances that are left, when labels of the same row are known.
+def condition(P: Array, error: Array) -> tuple[Array, Array]:
+    r"""How predictions move, and the variances that are left, when labels of the same row are known.
 
-    With B the tasks whose labels are known, :math:`\Sigma_{\cdot B} (\Sigma_{BB} + N_{BB})^{-1} (y_B - f_B)`.
+    With B the tasks whose labels are known, :math:`P_{\cdot B} P_{BB}^{-1} (y_B - f_B)`.
 
     Parameters
     ----------
-    S : ndarray of shape (n, n_tasks, n_tasks)
-        The posterior covariance of the predictors at each row.
-    noise : ndarray of shape (n_tasks,)
-        The variances N of the labels.
+    P : ndarray of shape (n, n_tasks, n_tasks)
+        The covariance of labels at each row: that of the predictors, and of the noise.
     error : ndarray of shape (n, n_tasks)
         What is known less what is predicted, NaN where nothing is known.
 
     Returns
     -------
     shift, variance : ndarray of shape (n, n_tasks)
+        The variance of a label that is known is zero.
     """
     known = ~np.isnan(error)
-    both = known[:, :, None] & known[:, None, :]
     # Rows and columns of tasks that are not known are those of the identity, so that all rows are solved at once.
-    system = np.where(both, S, 0.0) + np.eye(len(noise)) * np.where(known, noise, 1.0)[:, :, None]
-    cross = np.where(known[:, :, None], S, 0.0)
+    system = np.where(known[:, :, None] & known[:, None, :], P, np.eye(error.shape[1]))
+    cross = np.where(known[:, :, None], P, 0.0)
     gain = np.linalg.solve(system, cross)
     shift = np.einsum("nst,ns->nt", gain, np.where(known, error, 0.0))
-    left = np.einsum("ntt->nt", S) - np.einsum("nst,nst->nt", gain, cross)
-    return shift, np.maximum(left, 0.0)
+    left = np.einsum("ntt->nt", P) - np.einsum("nst,nst->nt", gain, cross)
+    return shift, np.where(known, 0.0, np.maximum(left, 0.0))
 
 
 def score_quantiles(evidence: Evidence, names: NDArray[Any], coverage: float) -> Array:

@@ -14,6 +14,8 @@ from skmtl.solvers.observed import ObservedRows
 from skmtl.solvers.posterior import NewRows, make_posterior
 
 N_FOLDS = 10
+# Numbers that rows may become at a time: 64 MB.
+BLOCK_ENTRIES = 2**23
 # Relative gap of the fits without a fold.
 ACCURACY = 1e-6
 
@@ -29,19 +31,24 @@ def held_out_residuals(design: Design, labels: Any, A: Array, alpha: float, *, i
 def fold_residuals(design: Design, labels: Any, A: Array, alpha: float, *, intercept: bool) -> Residuals:
     """The same from folds of rows, each predicted by a fit of the others."""
     fold = np.random.default_rng(0).permutation(labels.n_rows) % min(N_FOLDS, labels.n_rows)
-    error, spread = np.zeros(labels.y.shape), np.full(labels.y.shape, np.inf)
+    error, spread, together = np.zeros(labels.y.shape), np.full(labels.y.shape, np.inf), []
     for k in range(int(fold.max()) + 1):
         held_out = labels.arrange(fold == k)
-        one, two = _without(design, labels, A, alpha, held_out, intercept=intercept)
+        one, S = _without(design, labels, A, alpha, held_out, intercept=intercept)
         known = _spread_rows(held_out, labels) & (labels.weight > 0.0)
-        error[known], spread[known] = one[known], two[known]
-    return Residuals(error, spread)
+        spread[known] = np.sqrt(_own(labels, np.einsum("ntt->nt", S))[known] + 1.0 / labels.weight[known])
+        error[known] = one[known]
+        # Over all its rows, whether or not they have labels of both tasks.
+        together.append(np.mean(S[held_out], axis=0))
+    counts = labels.sums((labels.weight > 0.0).astype(float))
+    noise = np.diag(counts / labels.sums(labels.weight))
+    return Residuals(error, spread, np.mean(together, axis=0) + noise)
 
 
 def _without(
     design: Design, labels: Any, A: Array, alpha: float, held_out: NDArray[np.bool_], *, intercept: bool
 ) -> tuple[Array, Array]:
-    """Errors and standard deviations at all labels of a fit without some rows, in the order of ``arrange``."""
+    """Errors at all labels of a fit without some rows, and covariances of its predictors at all rows."""
     Phi = labels.arrange(design.rows())
     rest = labels.with_labels(labels.y, np.where(_spread_rows(held_out, labels), 0.0, labels.weight))
     # n alpha stays what it is for all rows.
@@ -50,10 +57,12 @@ def _without(
     observed = ObservedRows(Phi, design.values, rest, intercept=intercept, n=n)
     fit = MissingLabelRidge(observed, alpha).solve(A, tol=ACCURACY)
     posterior = make_posterior(design, rest, A, other_alpha, intercept=intercept)
-    own = _own(labels, posterior.variances(NewRows(Phi, np.zeros(len(Phi)))))
-    constant = labels.spread(fit.intercept)
-    noise = np.divide(1.0, labels.weight, out=np.full(labels.weight.shape, np.inf), where=labels.weight > 0.0)
-    return labels.y - labels.scores(Phi, fit.coefficients()) - constant, np.sqrt(own + noise)
+    S = np.zeros((len(Phi), len(A), len(A)))
+    rows = np.flatnonzero(held_out)
+    for start in range(0, len(rows), step := max(BLOCK_ENTRIES // posterior.width, 1)):
+        some = rows[start : start + step]
+        S[some] = posterior.covariances(NewRows(Phi[some], np.zeros(len(some))))
+    return labels.y - labels.scores(Phi, fit.coefficients()) - labels.spread(fit.intercept), S
 
 
 def _spread_rows(rows: NDArray[np.bool_], labels: Any) -> NDArray[np.bool_]:

@@ -34,11 +34,13 @@ NOTHING = 1e-12
 class Residuals(NamedTuple):
     """Errors at labels left out, and their standard deviation where that of the noise of a label of weight one is one.
 
-    Both are laid out like the labels, and zero and infinite at gaps.
+    Both are laid out like the labels, and zero and infinite at gaps. ``together`` is the mean covariance that errors of
+    two tasks at one row are then to be expected to have, of shape (n_tasks, n_tasks); zero where no row has both.
     """
 
     error: Array
     spread: Array
+    together: Array
 
 
 class LeaveOneOut(Protocol):
@@ -109,9 +111,10 @@ class CompleteLeaveOneOut:
         weight = self._weight[:, None]
         variance = np.divide((1.0 / H) @ (U**2).T, ridge * weight, out=np.full(H.shape, np.inf), where=weight > 0.0)
         error = self._targets - self.predict([A], alpha)[0].reshape(H.shape)
-        return Residuals(
-            np.where(weight > 0.0, error, 0.0).reshape(self._shape), np.sqrt(variance).reshape(self._shape)
-        )
+        known = self._weight > 0.0
+        together = (U * np.mean(1.0 / H[known] / weight[known], axis=0)) @ U.T / ridge
+        error = np.where(weight > 0.0, error, 0.0)
+        return Residuals(error.reshape(self._shape), np.sqrt(variance).reshape(self._shape), together)
 
 
 class MissingLeaveOneOut:
@@ -146,12 +149,17 @@ class MissingLeaveOneOut:
         c, inverses = self._by_labels(A, ridge) if self._on_labels else self._by_features(A, ridge)
         # A label without which its task has none is predicted by the mean, which is zero.
         error, variance = entries.y.copy(), np.full(len(entries), np.inf)
+        sums, counts = np.zeros(A.shape), np.zeros(A.shape)
         for block, N in zip(self._blocks, inverses, strict=True):
             known = np.diag(N) * ridge * entries.inverse_weight[block] > NOTHING
             some, covariance = block[known], np.linalg.inv(N[np.ix_(known, known)])
             error[some] = covariance @ c[some]
             variance[some] = np.diag(covariance) / ridge
-        return Residuals(self._laid_out(error, 0.0), np.sqrt(self._laid_out(variance, np.inf)))
+            both = np.ix_(entries.task[some], entries.task[some])
+            sums[both] += covariance / ridge
+            counts[both] += 1.0
+        together = sums / np.maximum(counts, 1.0)
+        return Residuals(self._laid_out(error, 0.0), np.sqrt(self._laid_out(variance, np.inf)), together)
 
     def _laid_out(self, u: Array, empty: float) -> Array:
         table = np.full(self._shape, empty)
