@@ -16,6 +16,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from scipy.spatial.distance import pdist
 from scipy.stats import norm
 from sklearn.impute import SimpleImputer
@@ -82,8 +83,8 @@ def show(done, total, what):
 def evaluate(data, *, set, split, variant):
     """Choose, fit and test on one split."""
     content = load_mulan(data / "mulan" / "multi-target" / f"{set}.arff")
-    parts = make_split(content.X.to_numpy(dtype=float), content.Y.to_numpy(dtype=float), split)
-    X, Y, X_test, Y_test = parts
+    features = pd.get_dummies(content.X, drop_first=True).to_numpy(dtype=float)
+    X, Y, X_test, Y_test = make_split(features, content.Y.to_numpy(dtype=float), split)
     rng = np.random.default_rng([split, SETS.index(set)])
     if variant == "half":
         Y = remove_half(Y, rng)
