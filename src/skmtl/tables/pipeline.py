@@ -13,6 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from skmtl.export import last_step
 from skmtl.tables.columns import FeatureColumns
 from skmtl.tables.files import PathLike, check_columns, read_table
+from skmtl.tables.intervals import add_intervals
 
 # Names in the saved pipeline, by which `feature_columns` finds the columns again; models on disk have them.
 PREPARE, TASKS = "prepare", "tasks"
@@ -196,7 +197,12 @@ def predict_frame(model: Any, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def predict_table(
-    model: Any, path: PathLike, *, task_column: str | None = None, delimiter: str | None = None
+    model: Any,
+    path: PathLike,
+    *,
+    task_column: str | None = None,
+    delimiter: str | None = None,
+    interval: float | None = None,
 ) -> pd.DataFrame:
     """Predictions for the rows of a file.
 
@@ -210,11 +216,14 @@ def predict_table(
         The column that says which task a row is of; then every row has a prediction for that task only.
     delimiter : str, optional
         What separates columns of CSV.
+    interval : float, optional
+        How often a label is to lie between the ends of intervals, such as 0.9, which are added then.
 
     Returns
     -------
     DataFrame
-        A column per task; or ``task_column`` and ``prediction``.
+        A column per task; or ``task_column`` and ``prediction``. With ``interval`` after each the columns ``low`` and
+        ``high``, with the name of the task before them where there are several.
 
     See Also
     --------
@@ -242,7 +251,10 @@ def predict_table(
     check_columns(path, frame, [] if task_column is None else [task_column])
     check_columns(path, frame, [] if features is None else features.names)
     if task_column is None:
-        return predict_frame(model, frame)
-    rows = frame.drop(columns=task_column) if features is None else features.clean(frame)
-    tasks = frame[task_column].astype(object)
-    return pd.DataFrame({task_column: tasks, "prediction": model.predict(rows, tasks=tasks)})
+        rows, tasks = frame if features is None else features.clean(frame), None
+        predictions = predict_frame(model, frame)
+    else:
+        rows = frame.drop(columns=task_column) if features is None else features.clean(frame)
+        tasks = frame[task_column].astype(object)
+        predictions = pd.DataFrame({task_column: tasks, "prediction": model.predict(rows, tasks=tasks)})
+    return predictions if interval is None else add_intervals(model, rows, predictions, interval, tasks)
