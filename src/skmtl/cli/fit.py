@@ -109,7 +109,13 @@ def _finish(out: Path, result: TableFit, facts: dict[str, Any]) -> None:
         show_table(relations.columns, relations.head(5).round(2).itertuples(index=False))
     print(f"Certificate: {estimator.solution_.certificate}")
     written = save_results(
-        out, result.model, result.comparison, stability=result.stability, path=result.path, about=facts
+        out,
+        result.model,
+        result.comparison,
+        stability=result.stability,
+        path=result.path,
+        intervals=result.intervals,
+        about=facts,
     )
     for path in written:
         print(f"Wrote {path}")

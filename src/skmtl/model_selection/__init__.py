@@ -1,6 +1,7 @@
 """Choosing hyper-parameters, and knowing whether the graph can be trusted."""
 
 from skmtl.model_selection.compare import compare_methods
+from skmtl.model_selection.coverage import interval_coverage
 from skmtl.model_selection.cv import MultiTaskClassifierCV, MultiTaskRegressorCV
 from skmtl.model_selection.kernel_choice import KernelChoice, choose_kernel, quick_search
 from skmtl.model_selection.other_candidates import best_candidate
@@ -28,6 +29,7 @@ __all__ = [
     "compare_with_independent",
     "edge_stability",
     "given_parameters",
+    "interval_coverage",
     "quick_search",
     "structure_path",
     "target_scores",

@@ -29,6 +29,7 @@ def save_results(
     *,
     stability: pd.DataFrame | None = None,
     path: StructurePath | None = None,
+    intervals: pd.DataFrame | None = None,
     about: Mapping[str, Any] | None = None,
 ) -> list[Path]:
     """Write ``model.skops``, ``scores.csv``, ``relations.csv``, ``summary.json`` and ``report.html`` into a folder.
@@ -45,6 +46,8 @@ def save_results(
         What ``edge_stability`` returns.
     path : StructurePath, optional
         What ``structure_path`` returns.
+    intervals : DataFrame, optional
+        What ``interval_coverage`` returns.
     about : dict, optional
         Facts for the head of the page, see :func:`summarize`.
 
@@ -78,6 +81,7 @@ def save_results(
         comparison=comparison,
         stability=stability,
         path=path,
+        intervals=intervals,
         about=about,
         feature_names=prepared_names(model),
     )

@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from skmtl._validation import import_extra
+from skmtl.report.intervals import interval_charts
 from skmtl.report.numbers import FILTERS
 
 # The parts of the script, in this order, make one function.
@@ -58,6 +59,7 @@ def render(summary: dict[str, Any]) -> str:
         most_features=MOST_FEATURES,
         widest_table=WIDEST_TABLE,
         forests=[_forest(method) for method in (summary["comparison"] or {"methods": []})["methods"]],
+        interval_charts=interval_charts(summary.get("intervals")),
         script=markup(script),
         style=markup(style),
         script_hash=_hash(script),

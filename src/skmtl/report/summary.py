@@ -13,6 +13,7 @@ from skmtl import __version__
 from skmtl.model_selection import StructurePath
 from skmtl.model_selection.base import MultiTaskSearch
 from skmtl.plotting.arrangement import arrange
+from skmtl.report.intervals import summarize_intervals
 from skmtl.report.json_values import to_json, to_text
 from skmtl.report.results import TaskIndex, summarize_comparison, summarize_path, summarize_stability
 from skmtl.report.sentences import (
@@ -30,6 +31,7 @@ def summarize(
     comparison: pd.DataFrame | None = None,
     stability: pd.DataFrame | None = None,
     path: StructurePath | None = None,
+    intervals: pd.DataFrame | None = None,
     about: Mapping[str, Any] | None = None,
     feature_names: ArrayLike | None = None,
 ) -> dict[str, Any]:
@@ -45,6 +47,8 @@ def summarize(
         What ``edge_stability`` returns.
     path : StructurePath, optional
         What ``structure_path`` returns.
+    intervals : DataFrame, optional
+        What ``interval_coverage`` returns.
     about : dict, optional
         Facts for the head of the page, all optional: ``title``, ``rows``, ``features``, ``tasks``,
         ``labels observed``, ``preprocessing``, ``command``.
@@ -96,6 +100,7 @@ def summarize(
         # Where mu was chosen for this, by the number of false edges that is expected.
         "stability_mu": None if stability is None else stability.attrs.get("mu"),
         "path": None if path is None else summarize_path(path, index),
+        "intervals": None if intervals is None else summarize_intervals(intervals, index),
     }
     if summary["importances"]:
         summary["what_matters"] = describe_features(summary["importances"])

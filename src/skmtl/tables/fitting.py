@@ -18,6 +18,7 @@ from skmtl.model_selection import (
     compare_with_independent,
     edge_stability,
     given_parameters,
+    interval_coverage,
     quick_search,
     structure_path,
 )
@@ -53,6 +54,8 @@ class TableFit:
         The graph along mu, where the method has one.
     stability : DataFrame or None
         How often edges come back on halves of the rows, where there are some.
+    intervals : DataFrame or None
+        Labels of rows held out beside their intervals, of numbers with square loss.
 
     See Also
     --------
@@ -76,6 +79,7 @@ class TableFit:
     comparison: pd.DataFrame
     path: StructurePath | None
     stability: pd.DataFrame | None
+    intervals: pd.DataFrame | None = None
 
     @property
     def estimator(self) -> Any:
@@ -147,7 +151,9 @@ def fit_table(
     _name_step(callback, "following mu")
     path = _follow_path(choice, len(model[-1].task_names_), some)
     halving = _name_step(callback, "looking for the same edges on halves of the rows")
-    return TableFit(model, choice, comparison, path, _find_stability(model[-1], choice, some, halving))
+    stability = _find_stability(model[-1], choice, some, halving)
+    _name_step(callback, "looking at intervals")
+    return TableFit(model, choice, comparison, path, stability, _check_intervals(model[-1], choice, some))
 
 
 def compare_table(
@@ -240,3 +246,10 @@ def _find_stability(
         return None
     max_false = MAX_FALSE if dense else None
     return edge_stability(choice.estimator, **some, n_resamples=N_HALVES, max_false=max_false, callback=callback)
+
+
+def _check_intervals(fitted: Any, choice: ParameterChoice, some: dict[str, Any]) -> pd.DataFrame | None:
+    """Labels of rows held out beside their intervals, where the model has some."""
+    if fitted.purpose != "regression" or not fitted.loss_.quadratic:
+        return None
+    return interval_coverage(choice.estimator, **some)
