@@ -243,6 +243,8 @@ def _keep(training: Training, settings: Settings, solution: Solution) -> Evidenc
         settings.alpha,
         training.intercept,
         training.feature_map,
+        training.loss,
+        training.scaling.mean,
     )
 
 

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from skmtl._linalg import TINY, Array, eigh
+from skmtl.estimators.calibration import Calibration, calibrate
 from skmtl.features import FeatureMap
+from skmtl.losses import Loss
 from skmtl.solvers.design import Design, make_design
 from skmtl.solvers.held_out import held_out_residuals
 from skmtl.solvers.leave_one_out import Residuals
@@ -40,6 +42,9 @@ class Evidence:
     alpha : float
     intercept : bool
     feature_map : FeatureMap
+    loss : Loss
+    target_mean : ndarray of shape (n_tasks,)
+        What was subtracted from the labels.
     """
 
     X: Any
@@ -50,6 +55,8 @@ class Evidence:
     alpha: float
     intercept: bool
     feature_map: FeatureMap
+    loss: Loss
+    target_mean: Array
 
     def __getstate__(self) -> dict[str, Any]:
         state = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -158,6 +165,14 @@ class Evidence:
         root = np.sqrt(self.label_noise)
         R = (Z.T @ Z / np.maximum(counts, 1.0) - self.residuals.together) / np.outer(root, root)
         return shrunk_correlation(R, counts)
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """How scores become probabilities."""
+        road = self.design, self.labels, self.structure, self.alpha
+        found = calibrate(*road, self.loss, intercept=self.intercept)
+        # Scores are those of labels as they came, which classes are: not scaled, but centered for square loss.
+        return Calibration(found.slope, found.shift - found.slope * self.target_mean)
 
 
 def shrunk_correlation(R: Array, counts: Array) -> Array:

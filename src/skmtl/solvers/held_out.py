@@ -6,18 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skmtl._linalg import Array
+from skmtl.losses import Loss
 from skmtl.solvers.cost import LARGEST
 from skmtl.solvers.design import Design
 from skmtl.solvers.leave_one_out import Residuals, make_leave_one_out
 from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.observed import ObservedRows
 from skmtl.solvers.posterior import NewRows, make_posterior
+from skmtl.solvers.training import make_supervised
 
 N_FOLDS = 10
 # Numbers that rows may become at a time: 64 MB.
 BLOCK_ENTRIES = 2**23
-# Relative gap of the fits without a fold.
-ACCURACY = 1e-6
+# Relative gap of the fits without a fold: of square loss, and of others, whose scores are made probabilities of.
+ACCURACY, FOLD_ACCURACY = 1e-6, 1e-4
 
 
 def held_out_residuals(design: Design, labels: Any, A: Array, alpha: float, *, intercept: bool) -> Residuals:
@@ -63,6 +65,21 @@ def _without(
         some = rows[start : start + step]
         S[some] = posterior.covariances(NewRows(Phi[some], np.zeros(len(some))))
     return labels.y - labels.scores(Phi, fit.coefficients()) - labels.spread(fit.intercept), S
+
+
+def held_out_scores(design: Design, labels: Any, A: Array, alpha: float, *, loss: Loss, intercept: bool) -> Array:
+    """Scores of rows held out in folds, for any loss, laid out like the labels."""
+    fold = np.random.default_rng(0).permutation(labels.n_rows) % min(N_FOLDS, labels.n_rows)
+    scores, Phi = np.zeros(labels.y.shape), labels.arrange(design.rows())
+    for k in range(int(fold.max()) + 1):
+        held_out = _spread_rows(labels.arrange(fold == k), labels)
+        rest = labels.with_labels(labels.y, np.where(held_out, 0.0, labels.weight))
+        # n alpha stays what it is for all rows.
+        other_alpha = alpha * float(labels.weight.sum()) / float(rest.weight.sum())
+        fit = make_supervised(design, rest, loss, other_alpha, intercept=intercept).solve(A, tol=FOLD_ACCURACY)
+        F = labels.scores(Phi, fit.coefficients()) + labels.spread(fit.intercept)
+        scores[held_out] = F[held_out]
+    return scores
 
 
 def _spread_rows(rows: NDArray[np.bool_], labels: Any) -> NDArray[np.bool_]:
