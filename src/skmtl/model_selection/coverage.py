@@ -65,7 +65,7 @@ def interval_coverage(
     >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
     >>> found = interval_coverage(MultiTaskRegressor(alpha=1.0), X, Y, coverages=[0.5, 0.8])
     >>> found.groupby("coverage")["covered"].mean().round(1).tolist()
-    [0.6, 0.9]
+    [0.6, 0.8]
     """
     data = clean(estimator, X, Y, tasks=tasks)
     parts = []
@@ -80,7 +80,8 @@ def interval_coverage(
             warnings.simplefilter("ignore")
             _fit(model, rows)
         held_out = data.labels.take(test)
-        possible = [c for c in coverages if counts.min() >= c / (1.0 - c) - 1e-9]
+        # The only label of a task cannot be left out.
+        possible = [c for c in coverages if counts.min() >= max(c / (1.0 - c) - 1e-9, 2.0)]
         parts += [_judge(model, data.X[test], held_out, data.task_names, c) for c in possible]
     columns = ["task", "coverage", "observed", "predicted", "low", "high", "covered"]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
