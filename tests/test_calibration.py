@@ -49,6 +49,16 @@ def test_one_column_of_classes(rng):
     np.testing.assert_allclose(two.sum(axis=1), 1.0)
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_what_is_predicted_is_what_is_probable(loss, rng):
+    X, Y, _ = labels_of_known_odds(rng, 150)
+    several = MultiTaskClassifier(loss=loss, tol=1e-3).fit(X, Y)
+    np.testing.assert_array_equal(several.predict_proba(X) > 0.5, several.predict(X) == 1)
+    y = (Y @ [1, 1, 1]).astype(int)
+    classes = MultiTaskClassifier(loss=loss, tol=1e-3).fit(X, y)
+    np.testing.assert_array_equal(classes.classes_[classes.predict_proba(X).argmax(axis=1)], classes.predict(X))
+
+
 def test_tasks_with_rows_of_their_own(rng):
     X, Y, P = labels_of_known_odds(rng, 900)
     tasks = np.array(["p", "q", "r"])[np.arange(900) % 3]

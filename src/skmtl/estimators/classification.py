@@ -15,6 +15,7 @@ from skmtl._linalg import Array
 from skmtl._validation import check_targets, check_weight, is_dask, match_tasks
 from skmtl.estimators.base import MultiTaskEstimator
 from skmtl.estimators.blocks import open_table
+from skmtl.estimators.calibration import calibrate
 from skmtl.estimators.predict import Predict, coefficients, predict_scores
 from skmtl.estimators.score import Hits
 from skmtl.features import Kernel, Landmarks
@@ -238,9 +239,9 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
         """Probabilities of the classes.
 
         Those of the loss where it gives some ("logistic", "softmax"). Else scores are calibrated when this is first
-        called: a sigmoid for each task is fitted to scores of training rows held out, one by one for square loss, in
-        ten folds for others, with the structure held. Then the class that ``predict`` returns, which is that of the
-        larger score, need not be the one that is most probable.
+        called: sigmoids are fitted to scores of training rows held out, one by one for square loss, in ten folds for
+        others, with the structure held; for each task, or for all classes of one column alike. They say one half where
+        ``predict`` changes its mind.
 
         Parameters
         ----------
@@ -267,7 +268,9 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
                 "X.compute(), or a partition at a time."
             )
         codes = None if tasks is None else match_tasks(tasks, self.task_names_, len(tasks))
-        odds = self.evidence_.calibration.log_odds(predict_scores(self, X, tasks), codes)
+        kept = self.evidence_
+        calibration = calibrate(kept.held_out_scores, kept.labels, together=self.coding_.one_vs_all)
+        odds = calibration.log_odds(predict_scores(self, X, tasks), codes)
         return self.coding_.score_probabilities(odds)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> float:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from skmtl._linalg import TINY, Array, eigh
-from skmtl.estimators.calibration import Calibration, calibrate
+from skmtl.estimators.calibration import held_out
 from skmtl.features import FeatureMap
 from skmtl.losses import Loss
 from skmtl.solvers.design import Design, make_design
@@ -167,12 +167,10 @@ class Evidence:
         return shrunk_correlation(R, counts)
 
     @cached_property
-    def calibration(self) -> Calibration:
-        """How scores become probabilities."""
+    def held_out_scores(self) -> Array:
+        """Scores of rows held out, in the units of y but for its scale, laid out like the labels."""
         road = self.design, self.labels, self.structure, self.alpha
-        found = calibrate(*road, self.loss, intercept=self.intercept)
-        # Scores are those of labels as they came, which classes are: not scaled, but centered for square loss.
-        return Calibration(found.slope, found.shift - found.slope * self.target_mean)
+        return held_out(*road, self.loss, intercept=self.intercept) + self.labels.spread(self.target_mean)
 
 
 def shrunk_correlation(R: Array, counts: Array) -> Array:

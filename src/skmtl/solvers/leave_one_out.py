@@ -107,6 +107,8 @@ class CompleteLeaveOneOut:
     def residuals(self, A: Array, alpha: float) -> Residuals:
         ridge, (a, U) = float(self._weight.sum()) * alpha, eigh(A)
         H = self._V2 @ (1.0 / (self._values[:, None] * np.maximum(a, 0.0) + ridge)) + self._null / ridge
+        # A row without weight is in nobody's way.
+        H[self._weight == 0.0] = 1.0
         # (N_BB)^-1 = U diag(1 / H_i) U' / w_i at the labels B of row i, and it is n alpha times their covariance.
         weight = self._weight[:, None]
         variance = np.divide((1.0 / H) @ (U**2).T, ridge * weight, out=np.full(H.shape, np.inf), where=weight > 0.0)
