@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .PHONY: help demo test lint types layers check bench-core bench-school bench-selection bench-edges \
-	bench-intervals bench-targets bench-scale bench-tasks bench-gaps clean
+	bench-intervals bench-targets bench-scale bench-tasks bench-gaps mutants audit clean
 .DELETE_ON_ERROR:
 
 help:
@@ -25,6 +25,8 @@ help:
 	@echo "make bench-gaps    missing labels beside complete ones, as ratios; the data folder is in SKMTL_DATA"
 	@echo "make bench-intervals  how often intervals cover on real sets, and what known labels teach; the data folder is in SKMTL_DATA"
 	@echo "make bench-scale   more rows: landmarks, blocks, a Dask cluster, many labels; the data folder is in SKMTL_DATA"
+	@echo "make mutants       would the tests notice a mistake? Mutants of the core, drawn for 45 minutes; goes on where it stopped"
+	@echo "make audit         known vulnerabilities of everything that is installed; asks the network"
 	@echo "make clean         remove $(VENV), caches and builds"
 
 demo: $(VENV)/.app
@@ -78,6 +80,16 @@ bench-scale: $(VENV)/.dev
 	$(BIN)/python benchmarks/scale.py $(ARGS)
 	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/many_labels.py
+
+mutants: export OPENBLAS_NUM_THREADS ?= 1
+mutants: $(VENV)/.dev
+	test -f build/mutants/tests.json || $(BIN)/python benchmarks/mutants map
+	$(BIN)/python benchmarks/mutants run $(ARGS)
+	$(BIN)/python benchmarks/mutants show
+
+audit: $(VENV)/.dev
+	$(BIN)/python -m pip install -qq --disable-pip-version-check pip-audit
+	$(BIN)/python -m pip_audit --skip-editable
 
 # A stamp is written only after its step succeeded, and all stamps live in the environment they describe.
 $(VENV)/.created:

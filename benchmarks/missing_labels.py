@@ -3,7 +3,7 @@
 Fits with labels missing beside a Cholesky factor of labels by labels, or beside the fit on complete labels of the same
 rows; what is compared takes turns, and the best of a few times counts, so that a busy machine slows all alike. School
 and the searches need the data folder in SKMTL_DATA. ``--sweep 200`` fits random shapes instead, each with the road
-that was chosen.
+that was chosen; ``--roads 40`` compares that road with the others.
 """
 
 import argparse
@@ -21,10 +21,22 @@ from threadpoolctl import threadpool_limits
 
 from skmtl import MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl.datasets import load_mulan, load_school
+from skmtl.features import make_feature_map
+from skmtl.objective import Problem
 from skmtl.penalties import Sparse
+from skmtl.solvers import solve
+from skmtl.solvers.cost import roads
+from skmtl.solvers.design import make_design
+from skmtl.solvers.missing_labels import MissingLabelRidge
+from skmtl.solvers.observed import ObservedRows
+from skmtl.solvers.training import auto_eps
+from skmtl.targets import make_labels
 
 REPEATS = 3
 MOST_FACTORS, MOST_FEW_MISSING, MOST_ITERATED, MOST_SCHOOL, MOST_SEARCH, MOST_MEDIANS = 8.0, 8.0, 5.0, 3.0, 2.0, 10.0
+MOST_SCHOOL_SEARCH = 60.0
+# A road that would cost more than this many times the cheapest is not tried.
+FAR = 30.0
 
 
 def main():
@@ -37,6 +49,8 @@ def main():
         describe_machine()
         if arguments.sweep:
             sweep(arguments.sweep)
+        elif arguments.roads:
+            compare_roads(arguments.roads)
         else:
             few_labels()
             beside_complete()
@@ -46,6 +60,7 @@ def main():
             else:
                 school(Path(data))
                 searches(Path(data))
+                school_search(Path(data))
         print(f"\nThe run took {time.perf_counter() - started:.0f} s; load average now {load()}.")
 
 
@@ -53,6 +68,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=1, help="threads of BLAS (default 1)")
     parser.add_argument("--sweep", type=int, metavar="COUNT", help="fit so many random shapes instead")
+    parser.add_argument("--roads", type=int, metavar="COUNT", help="solve so many random shapes on every road instead")
     return parser.parse_args()
 
 
@@ -125,11 +141,16 @@ def beside_complete():
             report(f"{name}, alpha {alpha:.0e}", fit / one, bar, "complete", fit, est)
 
 
-def school(data):
-    print(f"\nSchool, 139 tasks: a fit to 1e-4, bar {MOST_SCHOOL:.0f} s")
+def scaled_school(data):
+    """Rows of mean squared length one, and the labels."""
     content = load_school(data / "school")
     scaler = StandardScaler().fit(content.X)
-    X = scaler.transform(content.X) / np.sqrt(np.count_nonzero(scaler.var_))
+    return scaler.transform(content.X) / np.sqrt(np.count_nonzero(scaler.var_)), content
+
+
+def school(data):
+    print(f"\nSchool, 139 tasks: a fit to 1e-4, bar {MOST_SCHOOL:.0f} s")
+    X, content = scaled_school(data)
     for common in (0.0, 10.0):
         for alpha in (1e-3, 1e-2, 1e-1, 1.0):
             model = MultiTaskRegressor(Sparse(0.9), alpha=alpha, common=common, tol=1e-4)
@@ -150,6 +171,17 @@ def searches(data):
         ratio = with_gaps / one
         print(f"  {name:<6s} complete {one:6.2f} s, with gaps {with_gaps:6.2f} s = {ratio:.1f}  ", end="")
         print(verdict(ratio <= MOST_SEARCH), flush=True)
+
+
+def school_search(data):
+    print(f"\nSchool, 139 tasks: a search over the grid of 'sparse', bar {MOST_SCHOOL_SEARCH:.0f} s")
+    X, content = scaled_school(data)
+    started = time.perf_counter()
+    search = MultiTaskRegressorCV("sparse").fit(X, content.y, tasks=content.tasks)
+    seconds = time.perf_counter() - started
+    print(
+        f"  {len(search.cv_results_['params'])} candidates {seconds:6.1f} s  {verdict(seconds <= MOST_SCHOOL_SEARCH)}"
+    )
 
 
 # Random shapes --------------------------------------------------------------------------------------------------------
@@ -207,6 +239,38 @@ def sweep(count):
         )
     open_ended = [(seed, row[2]) for seed, row in enumerate(rows) if row[2] > 1e-6]
     print(f"  not certified: {open_ended or 'none'}  {verdict(not open_ended)}")
+
+
+def compare_roads(count):
+    """The road that was chosen beside the quickest of those that were tried, and how often they are the same."""
+    print(f"\n{count} random shapes on every road that is not modelled as {FAR:.0f} times the cheapest, to 1e-6")
+    ratios = []
+    for seed in range(count):
+        X, Y, params, _, words = random_shape(seed)
+        observed = observe(X, Y, params["gamma"])
+        costs = roads(observed, params["alpha"])
+        chosen, seconds = min(costs, key=costs.__getitem__), {}
+        for road in (road for road in costs if costs[road] <= FAR * costs[chosen]):
+            started = time.perf_counter()
+            step = MissingLabelRidge(observed, params["alpha"], road)
+            solve(Problem(step, Sparse(0.9), auto_eps(step), 0.0), tol=1e-6)
+            seconds[road] = time.perf_counter() - started
+        ratios.append(seconds[chosen] / min(seconds.values()))
+        shown = ", ".join(f"{road} {value:.2f}" for road, value in seconds.items())
+        print(f"  seed {seed}: {words}: {chosen} of {shown} s = {ratios[-1]:.1f}", flush=True)
+    ratios = np.array(ratios)
+    print(f"  the quickest in {np.mean(ratios == 1.0):.0%}, median {np.median(ratios):.2f}, worst {ratios.max():.1f}")
+
+
+def observe(X, Y, gamma):
+    """Rows and labels as the solvers see them, targets standardized."""
+    weight = (~np.isnan(Y)).astype(float)
+    scaled = (Y - np.nanmean(Y, axis=0)) / np.maximum(np.nanstd(Y, axis=0), 1e-12)
+    labels = make_labels(np.nan_to_num(scaled), weight)
+    feature_map = make_feature_map("rbf", gamma=gamma).fit(X)
+    Z = feature_map.transform(X)
+    design = make_design(feature_map, Z, labels.design_weight(), intercept=True, overwrite=True)
+    return ObservedRows(labels.arrange(design.rows()), design.values, labels, intercept=True)
 
 
 if __name__ == "__main__":

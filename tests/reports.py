@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from skmtl import MultiTaskRegressor, compare_methods, edge_stability, structure_path
-from skmtl.model_selection import MultiTaskRegressorCV
+from skmtl.model_selection import MultiTaskRegressorCV, judge_model
 from skmtl.penalties import Sparse
 
 HOSTILE = [
@@ -38,5 +38,6 @@ def everything(rng, names, *, mu=0.7, **options):
         "comparison": compare_methods(X, Y, ["sparse", "trace"], estimator=search, cv=3),
         "stability": edge_stability(est, X, Y, 6),
         "path": structure_path(est, X, Y, [0.3, mu, 0.95], cv=2),
+        "predictions": judge_model(est, X, Y, cv=3).predictions,
     }
     return est, results

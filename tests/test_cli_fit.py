@@ -12,7 +12,7 @@ import pytest
 from sklearn.pipeline import Pipeline
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, load_model
-from skmtl.cli import console
+from skmtl.cli import progress
 from skmtl.model_selection import kernel_choice
 from skmtl.penalties import Sparse
 
@@ -53,14 +53,14 @@ def table(rng):
 
 def predicted(run, frame, name="new.csv", *options):
     frame.to_csv(name, index=False)
-    code, out, err = run("predict", "run/model.skops", name, "--out", "p.csv", *options)
+    code, out, err = run("predict", "run/model.skops", name, "--out", "p.csv", "--overwrite", *options)
     assert (code, err) == (0, ""), out
     return pd.read_csv("p.csv")
 
 
 def fit(run, frame, *options):
     frame.to_csv("table.csv", index=False)
-    code, out, err = run("fit", "table.csv", "--out", "run", *options)
+    code, out, err = run("fit", "table.csv", "--out", "run", "--overwrite", *options)
     assert (code, err) == (0, ""), out
     return out
 
@@ -81,7 +81,12 @@ def test_a_run_leaves_everything_and_says_what_was_done(run, small, table, tmp_p
     model = load_model("run/model.skops")
     assert isinstance(model, Pipeline)
     assert type(model[-1]) is MultiTaskRegressor
-    pd.testing.assert_frame_equal(pd.read_csv("run/relations.csv"), model[-1].relations(), check_dtype=False)
+    # The relations that predict, and beside them which are stable.
+    relations = pd.read_csv("run/relations.csv")
+    used = relations[relations["weight"] != 0.0].sort_values("weight", key=np.abs, ascending=False, ignore_index=True)
+    learned = model[-1].relations()
+    pd.testing.assert_frame_equal(used[learned.columns], learned, check_dtype=False)
+    assert relations["stable"].tolist() == sorted(relations["stable"], reverse=True)
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert [task["name"] for task in summary["tasks"]] == TARGETS
 
@@ -130,7 +135,7 @@ def test_parquet_in_and_out(run, table):
     fit(run, table, *given)
     expected = predicted(run, table)
     table.to_parquet("table.parquet")
-    assert run("fit", "table.parquet", *given, "--out", "run")[0] == 0
+    assert run("fit", "table.parquet", *given, "--out", "run", "--overwrite")[0] == 0
     assert run("predict", "run/model.skops", "table.parquet", "--out", "p.parquet")[0] == 0
     pd.testing.assert_frame_equal(pd.read_parquet("p.parquet"), expected, rtol=1e-12)
 
@@ -143,10 +148,10 @@ def test_decimals_of_a_database_are_numbers(run, table):
         values = {}
         for kind, frame in (("float", numbers), ("decimal", decimals)):
             frame.to_parquet("table.parquet")
-            code, out, err = run("fit", "table.parquet", *given, "--out", "run")
+            code, out, err = run("fit", "table.parquet", *given, "--out", "run", "--overwrite")
             assert (code, err) == (0, ""), out
             assert "Left out" not in out
-            assert run("predict", "run/model.skops", "table.parquet", "--out", f"{kind}.parquet")[0] == 0
+            assert run("predict", "run/model.skops", "table.parquet", "--out", f"{kind}.parquet", "--overwrite")[0] == 0
             values[kind] = pd.read_parquet(f"{kind}.parquet")
         pd.testing.assert_frame_equal(values["decimal"], values["float"])
 
@@ -207,7 +212,7 @@ def test_long_tables(run, small, rng):
     own = predicted(run, frame, "new.csv", "--task-column", "school")
     assert own["school"].tolist() == school.tolist()
     picked = wide.to_numpy()[np.arange(n), pd.Categorical(school).codes]
-    np.testing.assert_allclose(own["prediction"], picked, atol=1e-12)
+    np.testing.assert_allclose(own["mark"], picked, atol=1e-12)
     frame.assign(school="w").to_csv("new.csv", index=False)
     code, _, err = run("predict", "run/model.skops", "new.csv", "--out", "q.csv", "--task-column", "school")
     assert (code, err.count("\n")) == (2, 1)
@@ -218,9 +223,9 @@ def test_tasks_that_look_like_numbers_are_text_where_they_were(run, rng):
     X, group = rng.normal(size=(60, 2)), rng.choice(["01", "02", "A"], 60)
     frame = pd.DataFrame({"p": X[:, 0], "q": X[:, 1], "group": group, "mark": X[:, 0] + (group == "A") * X[:, 1]})
     fit(run, frame, "--targets", "mark", "--task-column", "group", "--penalty", "sparse", "--alpha", "0.01")
-    values = predicted(run, frame, "all.csv", "--task-column", "group")["prediction"]
+    values = predicted(run, frame, "all.csv", "--task-column", "group")["mark"]
     some = group != "A"
-    own = predicted(run, frame[some], "some.csv", "--task-column", "group")["prediction"]
+    own = predicted(run, frame[some], "some.csv", "--task-column", "group")["mark"]
     np.testing.assert_allclose(own, values[some], atol=1e-12)
 
 
@@ -231,7 +236,7 @@ def test_classes_are_recognised_and_predicted_by_name(run, small, table):
     out = fit(run, frame, "--targets", "kind")
     assert "Classification: 'kind' has 3 classes." in out
     assert type(load_model("run/model.skops")[-1]) is MultiTaskClassifier
-    values = predicted(run, frame)["prediction"]
+    values = predicted(run, frame)["kind"]
     assert set(values) <= {"low", "middle", "high"}
     assert (values == kind).mean() > 0.7
 
@@ -242,7 +247,7 @@ def test_classes_in_long_tables(run, small, rng):
     frame = pd.DataFrame({"p": X[:, 0], "q": X[:, 1], "group": group, "answer": answer})
     fit(run, frame, "--targets", "answer", "--task-column", "group")
     own = predicted(run, frame, "new.csv", "--task-column", "group")
-    assert (own["prediction"] == answer).mean() > 0.8
+    assert (own["answer"] == answer).mean() > 0.8
 
 
 @pytest.mark.parametrize("words", [(0, 1), (False, True)])
@@ -264,7 +269,7 @@ def test_whole_numbers_are_classes_only_when_said(run, small, table):
     frame = table.drop(columns=TARGETS).assign(stars=pd.cut(table["first"], 4, labels=False))
     assert "Regression" in fit(run, frame, "--targets", "stars")
     assert "4 classes" in fit(run, frame, "--targets", "stars", "--classification")
-    assert set(predicted(run, frame)["prediction"]) <= {0, 1, 2, 3}
+    assert set(predicted(run, frame)["stars"]) <= {0, 1, 2, 3}
 
 
 def test_the_report_can_be_rendered_again(run, small, table, tmp_path):
@@ -318,20 +323,29 @@ def test_names_are_text_on_the_screen_and_on_the_page(run, small, table, tmp_pat
     assert "<script>alert(1)" not in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
 
 
-def test_bars_move_on_a_terminal_and_are_silent_elsewhere(monkeypatch, capsys):
+def test_bars_move_on_a_terminal_and_elsewhere_a_line_a_minute_says_how_far(monkeypatch, capsys):
     import rich.console
 
     screen = io.StringIO()
     usual = rich.console.Console
     monkeypatch.setattr(rich.console, "Console", lambda: usual(file=screen, force_terminal=True, width=80))
-    with console.progress_bars() as show:
+    with progress.working() as work:
         for done in range(3):
-            show({"step": "counting", "done": done, "total": 3})
+            work.show({"step": "counting", "done": done, "total": 3})
     assert re.search("counting.*0:00:0", screen.getvalue())
+    assert capsys.readouterr() == ("", "")
     monkeypatch.setattr(rich.console, "Console", usual)
-    with console.progress_bars() as show:
-        show({"step": "counting", "done": 1, "total": 3})
-    assert capsys.readouterr().out == ""
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with progress.working() as work:
+        for done in range(1, 10):
+            now[0] += 20.0
+            work.show({"step": "counting", "done": done, "total": 9, "part": f"fold {done}"})
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 3
+    # Three parts took a minute, of which forty seconds passed since the step was named.
+    assert err.splitlines()[0] == "counting: fold 3, 33% done, about 80 s left"
 
 
 @pytest.mark.parametrize("command", [command.__name__ for command in COMMANDS])

@@ -176,3 +176,12 @@ def test_every_room_says_what_is_public():
     """A module without ``__all__`` is passed over by the tests above: then it must have nothing to offer."""
     silent = [room for room in ROOMS if not hasattr(importlib.import_module(room), "__all__")]
     assert silent == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_signatures_are_readable(name):
+    """What ``help`` shows has the names that the source has, not what NumPy means by them."""
+    value = NAMES[name]
+    methods = [member for _, member in inspect.getmembers(value, inspect.isfunction)] if name in CLASSES else []
+    for function in (value, *methods):
+        assert "numpy._typing" not in str(inspect.signature(function))

@@ -23,7 +23,7 @@ from skmtl.experiments.selection import estimator_of
 from skmtl.experiments.tables import compare, interval, result_table
 from skmtl.model_selection import best_candidate
 
-pytest.importorskip("matplotlib", reason="Matplotlib is not installed: pip install skmtl[app]")
+pytest.importorskip("matplotlib", reason="Matplotlib is not installed: pip install '.[app]'")
 
 REPRODUCTION = Path(__file__).parents[1] / "docs" / "reproduction"
 TINY = {"supports": [0.5], "n_seeds": 3, "n_features": 20, "alphas": [0.01], "mus": [0.8], "n_tasks": [5, 6]}
@@ -171,7 +171,7 @@ def test_the_command_says_what_is_wrong_in_one_sentence(tmp_path):
 
 
 def test_reproduce_is_the_same_run(tmp_path, monkeypatch, capsys):
-    cli = pytest.importorskip("skmtl.cli", reason="the command line is not installed: pip install skmtl[app]")
+    cli = pytest.importorskip("skmtl.cli", reason="the command line is not installed: pip install '.[app]'")
     options = [f"--set={name}={json.dumps(value)}" for name, value in TINY.items()]
     monkeypatch.setattr(sys, "argv", ["skmtl", "reproduce", "synthetic", "--out", str(tmp_path / "cli"), *options])
     with pytest.raises(SystemExit) as stopped:

@@ -1,11 +1,25 @@
-"""Files appear whole or not at all."""
+"""Files appear whole or not at all, and what is there keeps what it is."""
 
 import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from contextlib import nullcontext
 
 import pytest
 
 from skmtl import _files
-from skmtl._files import write_whole, written_whole
+from skmtl._files import folder_written_whole, write_whole, written_whole
+
+IS_ROOT = os.name == "posix" and os.geteuid() == 0
+only_on_posix = pytest.mark.skipif(os.name != "posix", reason="needs the files of POSIX")
+
+
+def contents(folder):
+    return {path.name: path.read_text() for path in folder.iterdir()}
 
 
 @pytest.mark.parametrize("content", ["caf\u00e9\n", b"\x00\r\n\xff"])
@@ -19,6 +33,95 @@ def test_permissions_are_those_of_any_new_file(tmp_path):
     (tmp_path / "usual").write_text("")
     write_whole(tmp_path / "file", "")
     assert (tmp_path / "file").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+@only_on_posix
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o755])
+def test_a_file_keeps_its_rights(tmp_path, mode):
+    path = tmp_path / "file"
+    path.write_text("old")
+    path.chmod(mode)
+    write_whole(path, "new")
+    assert path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+@only_on_posix
+def test_what_replaces_a_private_file_is_private_from_the_beginning(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old")
+    path.chmod(0o600)
+    with written_whole(path) as stream:
+        stream.write(b"secret")
+        (part,) = (p for p in tmp_path.iterdir() if p != path)
+        assert stat.S_IMODE(part.stat().st_mode) == 0o600
+
+
+@only_on_posix
+@pytest.mark.skipif(IS_ROOT, reason="the administrator may write everywhere")
+def test_a_file_that_may_not_be_written_is_not_replaced(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old")
+    path.chmod(0o400)
+    with pytest.raises(PermissionError):
+        write_whole(path, "new")
+    assert contents(tmp_path) == {"file": "old"}
+
+
+@only_on_posix
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only the administrator can give files away"
+)
+def test_a_file_keeps_its_owner(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old")
+    os.chown(path, 12345, 54321)
+    write_whole(path, "new")
+    assert (path.stat().st_uid, path.stat().st_gid) == (12345, 54321)
+
+
+@only_on_posix
+@pytest.mark.parametrize("there", [True, False])
+def test_a_symbolic_link_stays_one(tmp_path, there):
+    (tmp_path / "elsewhere").mkdir()
+    target, link = tmp_path / "elsewhere" / "target", tmp_path / "link"
+    if there:
+        target.write_text("old")
+    link.symlink_to("elsewhere/target")
+    write_whole(link, "new")
+    assert link.is_symlink()
+    assert os.readlink(link) == "elsewhere/target"
+    assert target.read_text() == "new"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["elsewhere", "link"]
+
+
+@only_on_posix
+def test_a_pipe_gets_the_content(tmp_path):
+    path, read = tmp_path / "pipe", []
+    os.mkfifo(path)
+    reader = threading.Thread(target=lambda: read.append(path.read_text()), daemon=True)
+    reader.start()
+    write_whole(path, "new")
+    reader.join(10)
+    assert read == ["new"]
+    assert stat.S_ISFIFO(path.stat().st_mode)
+    assert [p.name for p in tmp_path.iterdir()] == ["pipe"]
+
+
+@only_on_posix
+def test_a_device_is_not_replaced():
+    before = os.stat("/dev/null")
+    write_whole("/dev/null", "new")
+    after = os.stat("/dev/null")
+    assert stat.S_ISCHR(after.st_mode)
+    assert (before.st_ino, before.st_mode) == (after.st_ino, after.st_mode)
+
+
+def test_a_folder_is_not_replaced(tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match="folder"):
+        write_whole(tmp_path / "folder", "new")
+    assert list(tmp_path.iterdir()) == [tmp_path / "folder"]
 
 
 def full(*_):
@@ -35,15 +138,17 @@ def test_a_failed_write_changes_nothing_and_names_the_file(tmp_path, monkeypatch
     with pytest.raises(OSError, match="No space left") as caught:
         write_whole(path, "new")
     assert caught.value.filename == str(path)
-    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == ({} if old is None else {"file": old})
+    assert contents(tmp_path) == ({} if old is None else {"file": old})
 
 
 def test_a_device_that_is_full(tmp_path, monkeypatch):
-    """The operating system's own error, from a device on which every write fails."""
+    """The operating system's own error, from a device on which every write fails, at its end and on the way."""
     if not os.path.exists("/dev/full"):
         pytest.skip("there is no /dev/full here")
-    usual = _files.Path.open
-    monkeypatch.setattr(_files.Path, "open", lambda *_: usual(_files.Path("/dev/full"), "wb"))
+    with pytest.raises(OSError, match="No space left"):
+        write_whole("/dev/full", "x" * 100_000)
+    monkeypatch.setattr(_files, "open", lambda *_, **__: open("/dev/full", "wb"), raising=False)  # noqa: SIM115
+    monkeypatch.setattr(_files, "_locked", lambda part: nullcontext())
     with pytest.raises(OSError, match="No space left"):
         write_whole(tmp_path / "file", "x" * 100_000)
     assert list(tmp_path.iterdir()) == []
@@ -53,6 +158,68 @@ def test_an_error_of_the_writer_leaves_nothing(tmp_path):
     def write_half():
         with written_whole(tmp_path / "file") as stream:
             stream.write(b"half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write_half()
+    assert list(tmp_path.iterdir()) == []
+
+
+# What a killed process leaves -----------------------------------------------------------------------------------------
+
+HALF = """
+import sys, time
+from skmtl._files import folder_written_whole, written_whole
+with {writer}(sys.argv[1]) as stream:
+    print("open", flush=True)
+    time.sleep(60)
+"""
+
+
+def start_half(path, writer="written_whole"):
+    """A process that is half way through a file."""
+    command = [sys.executable, "-c", HALF.format(writer=writer), str(path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "open\n"
+    return process
+
+
+def make_old(folder):
+    for path in folder.iterdir():
+        os.utime(path, (time.time() - 60, time.time() - 60))
+
+
+@only_on_posix
+@pytest.mark.parametrize("writer", ["written_whole", "folder_written_whole"])
+def test_what_a_killed_process_left_goes_with_the_next_write(tmp_path, writer):
+    path = tmp_path / "file[1]*"
+    with start_half(path, writer) as process:
+        make_old(tmp_path)
+        (part,) = tmp_path.iterdir()
+        # Another process is at work on it: its part stays.
+        write_whole(path, "first")
+        path.unlink()
+        assert list(tmp_path.iterdir()) == [part]
+        process.send_signal(signal.SIGKILL)
+    assert list(tmp_path.iterdir()) == [part]
+    (tmp_path / "other.00000000.part").write_text("of another file")
+    write_whole(path, "second")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file[1]*", "other.00000000.part"]
+    assert path.read_text() == "second"
+
+
+def test_a_folder_appears_when_it_is_whole(tmp_path):
+    with folder_written_whole(tmp_path / "deep" / "folder") as part:
+        (part / "a").write_text("1")
+        assert not (tmp_path / "deep" / "folder").exists()
+    assert contents(tmp_path / "deep" / "folder") == {"a": "1"}
+    assert [p.name for p in (tmp_path / "deep").iterdir()] == ["folder"]
+
+
+def test_a_folder_that_fails_leaves_nothing(tmp_path):
+    def write_half():
+        with folder_written_whole(tmp_path / "folder") as part:
+            (part / "a").write_text("1")
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

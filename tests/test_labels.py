@@ -275,8 +275,8 @@ def test_a_task_of_one_class_becomes_a_constant(rng):
     P = est.predict_proba(X)[:, 1]
     np.testing.assert_allclose(P, P[0], rtol=1e-10)
     assert 0.9 < P[0] < 1.0
-    # The other tasks are as without it; n, the labels per task, is two thirds where a third of them does not count.
-    others = MultiTaskClassifier(loss="logistic", kernel="rbf", alpha=est.alpha * 2 / 3, eps=0.1, tol=TIGHT)
+    # The other tasks are as without it: its labels count for n, the labels per task.
+    others = MultiTaskClassifier(loss="logistic", kernel="rbf", eps=0.1, tol=TIGHT)
     others.fit(X, labels[["a", "c"]])
     np.testing.assert_allclose(est.predict_proba(X)[:, [0, 2]], others.predict_proba(X), atol=1e-4)
 

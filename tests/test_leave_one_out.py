@@ -54,7 +54,7 @@ def test_a_row_left_out_is_a_refit_without_it(layout, kernel, intercept, rng):
     K = gram(X, kernel)
     labels, (rows, tasks, y, weight) = make_labels(layout, rng, n, intercept=intercept)
     feature_map, Z = (LinearMap(), X) if kernel == "linear" else (PrecomputedMap(), K)
-    design = make_design(feature_map, Z, labels.row_weight(), intercept=intercept, overwrite=False)
+    design = make_design(feature_map, Z, labels.design_weight(), intercept=intercept, overwrite=False)
     predictions = make_leave_one_out(design, labels, intercept=intercept).predict(STRUCTURES, alpha)
     ridge = weight.sum() / 3 * alpha
     for A, F in zip(STRUCTURES, predictions, strict=True):
@@ -76,7 +76,7 @@ def test_the_only_label_of_a_task_is_predicted_by_its_mean(kernel, rng):
     y[0, 2] = 0.0
     labels = TableLabels(y, weight)
     Z, feature_map = (X, LinearMap()) if kernel == "linear" else (gram(X, kernel), PrecomputedMap())
-    design = make_design(feature_map, Z, labels.row_weight(), intercept=True, overwrite=False)
+    design = make_design(feature_map, Z, labels.design_weight(), intercept=True, overwrite=False)
     (F,) = make_leave_one_out(design, labels, intercept=True).predict([STRUCTURES[1]], 1e-2)
     assert np.all(np.isfinite(F))
     assert F[0, 2] == 0.0

@@ -21,9 +21,12 @@ from sklearn.model_selection import (
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skmtl.model_selection.search
-from skmtl import MultiTaskClassifier, MultiTaskRegressor
+from skmtl import MultiTaskClassifier, MultiTaskRegressor, edge_stability
+from skmtl.estimators.clean import clean
 from skmtl.model_selection import SCORES, MultiTaskClassifierCV, MultiTaskRegressorCV, target_scores
-from skmtl.model_selection.candidates import Candidate, CandidateScores, choose, describe_choice
+from skmtl.model_selection.candidates import Candidate, CandidateScores, choose
+from skmtl.model_selection.choice_verdict import describe_choice
+from skmtl.model_selection.search import Selection
 from skmtl.penalties import Fixed, Independent, Sparse
 from skmtl.solvers.training import Settings
 
@@ -177,7 +180,7 @@ def test_independent_tasks_alone_are_grid_search_over_kernel_ridge(rng):
     ).fit(X, Y)
     np.testing.assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], rtol=1e-8)
     assert ours.best_index_ == theirs.best_index_
-    assert "nothing to share" in ours.verdict_
+    assert "nothing is shared" in ours.verdict_
 
 
 def test_a_scorer_of_scikit_learn_agrees_with_cross_val_score(rng):
@@ -326,9 +329,14 @@ def test_the_verdict_says_who_won(rng):
     X, Y = related_tasks(rng, 60, 4)
     # All tasks forced to be one: bad for tasks that differ, good for copies of one.
     alike = MultiTaskRegressorCV(Fixed(np.ones((4, 4))), alphas=[1e-2], kernel="rbf", gammas=[0.1])
-    assert clone(alike).fit(X, Y).verdict_.startswith("Independent tasks win")
-    copies = Y[:, [0]] + rng.standard_normal((60, 4))
-    assert clone(alike).fit(X, copies).verdict_.startswith("Sharing wins")
+    apart = clone(alike).fit(X, Y).verdict_
+    assert apart.startswith("Sharing hurts: ")
+    assert apart.endswith("The model that is kept is independent.")
+    rows = rng.standard_normal((100, 8))
+    copies = rows[:, [0]] + 0.7 * rng.standard_normal((100, 4))
+    together = clone(alike).set_params(alphas=[1e-4], cv=10).fit(rows, copies).verdict_
+    assert together.startswith("Sharing helps: ")
+    assert together.endswith("The model that is kept is fixed.")
 
 
 def test_one_standard_error_says_that_the_best_was_passed_over():
@@ -341,8 +349,13 @@ def test_one_standard_error_says_that_the_best_was_passed_over():
     )
     assert choose(outcome, "best") == 0
     assert choose(outcome, "1se") == 1
-    assert "Sharing wins" in describe_choice([graph, alone], outcome, 0, "r2")
-    assert "within one standard error" in describe_choice([graph, alone], outcome, 1, "r2")
+    X = np.random.default_rng(0).standard_normal((9, 2))
+    data = clean(MultiTaskRegressor(), X, X, None, None)
+    splits = [(np.arange(3, 9), np.arange(3))] * 3
+    words = [describe_choice(Selection([graph, alone], outcome, k, None, splits), data, "r2") for k in (0, 1)]
+    assert all(text.startswith("Too close to call: ") for text in words)
+    assert words[0].endswith("The model that is kept is sparse.")
+    assert "is independent, the sparsest within one standard error" in words[1]
 
 
 def test_one_task(rng):
@@ -499,11 +512,11 @@ def test_training_rows_of_one_class_only(y, rng):
 
 
 def test_a_common_part_is_not_called_a_graph(rng):
-    X = rng.standard_normal((120, 6))
-    y = X @ rng.standard_normal(6) + 0.5 * rng.standard_normal(120)
-    search = MultiTaskRegressorCV("independent", alphas=[1e-2, 0.1, 1.0], cv=3).fit(X, y, tasks=np.arange(120) % 12)
-    assert search.verdict_.startswith("Sharing wins: ")
-    assert "with a common part, against" in search.verdict_
+    X = rng.standard_normal((180, 6))
+    y = X @ rng.standard_normal(6) + 0.5 * rng.standard_normal(180)
+    search = MultiTaskRegressorCV("independent", alphas=[1e-2, 0.1, 1.0], cv=5).fit(X, y, tasks=np.arange(180) % 18)
+    assert search.verdict_.startswith("Sharing helps: ")
+    assert "with a common part and" in search.verdict_
 
 
 def test_folds_that_a_thread_opens_are_the_same(rng, monkeypatch):
@@ -524,3 +537,53 @@ def test_a_thread_that_fails_is_heard(rng, monkeypatch):
     kernel = X @ X.T - 5.0 * np.eye(30)
     with pytest.raises(ValueError, match="not positive semidefinite"):
         MultiTaskRegressorCV(**SMALL, kernel="precomputed").fit(kernel, Y)
+
+
+def test_scorers_see_data_frames_where_data_frames_came(rng):
+    X, Y = related_tasks(rng, 30, 3)
+    frame, targets = pd.DataFrame(X).add_prefix("x"), pd.DataFrame(Y, columns=["a", "b", "c"])
+    seen = []
+
+    def scorer(estimator, rows, labels):
+        seen.append((rows, labels))
+        return -float(np.mean((estimator.predict(rows) - np.asarray(labels)) ** 2))
+
+    search = MultiTaskRegressorCV(**SMALL, scoring=scorer).fit(frame, targets)
+    for rows, labels in seen:
+        assert rows.columns.tolist() == frame.columns.tolist()
+        assert labels.columns.tolist() == ["a", "b", "c"]
+    seen.clear()
+    again = MultiTaskRegressorCV(**SMALL, scoring=scorer).fit(X, Y)
+    assert {type(part) for pair in seen for part in pair} == {np.ndarray}
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], again.cv_results_["mean_test_score"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("penalty", ["sparse", Sparse(0.2)])
+def test_the_penalty_of_a_grid_may_be_a_name(penalty, rng):
+    X, Y = related_tasks(rng, 30, 3)
+    grid = GridSearchCV(MultiTaskRegressor(penalty), {"penalty__mu": [0.3, 0.9], "alpha": [1e-2]}, cv=3).fit(X, Y)
+    assert grid.best_estimator_.penalty_.mu == grid.best_params_["penalty__mu"]
+    est = MultiTaskRegressor("independent").set_params(penalty="sparse", penalty__mu=0.4)
+    assert est.penalty.mu == 0.4
+    with pytest.raises(ValueError, match="Invalid parameter 'mu'"):
+        MultiTaskRegressor("independent").set_params(penalty__mu=0.4)
+
+
+def test_best_params_construct_the_best_estimator(rng):
+    X, Y = related_tasks(rng, 40, 3)
+    search = MultiTaskRegressorCV(**{**SMALL, "eps_factors": [1.0, 100.0]}, kernel="rbf", gammas=[0.1, 1.0]).fit(X, Y)
+    again = MultiTaskRegressor(**search.best_params_).fit(X, Y)
+    np.testing.assert_allclose(again.predict(X), search.predict(X), atol=1e-5)
+
+
+def test_relations_of_a_search_stand_beside_the_stable_ones(rng):
+    X, Y = related_tasks(rng, 60, 5, noise=1.0)
+    search = MultiTaskRegressorCV(alphas=[1e-1], mus=[1.0], eps_factors=[1.0]).fit(X, Y)
+    alone, both = search.relations(), search.relations(X, Y, n_resamples=10)
+    stability = edge_stability(search.best_estimator_.set_params(penalty=Sparse()), X, Y, 10, max_false=1)
+    pairs = {tuple(row) for row in stability.loc[stability["stable"], ["task_a", "task_b"]].to_numpy()}
+    assert {tuple(row) for row in both.loc[both["stable"], ["task_a", "task_b"]].to_numpy()} == pairs
+    assert both["stable"].tolist() == sorted(both["stable"], reverse=True)
+    used = both[both["weight"] != 0.0].sort_values("weight", key=np.abs, ascending=False, ignore_index=True)
+    pd.testing.assert_frame_equal(used[alone.columns], alone)
+    assert set(both["mu"]) == {stability.attrs["mu"]}

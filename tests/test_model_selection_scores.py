@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import accuracy_score, average_precision_score, r2_score
+from sklearn.metrics import accuracy_score, average_precision_score, r2_score, roc_auc_score
 
 from skmtl.model_selection import SCORES, target_scores
 from skmtl.targets import LongLabels, TableLabels
@@ -19,6 +19,7 @@ def reference(name, y, f, weight):
         "accuracy": lambda: accuracy_score(y > 0, f > 0, sample_weight=weight),
         "task_accuracy": lambda: accuracy_score(y > 0, f > 0, sample_weight=weight),
         "average_precision": lambda: average_precision_score(y > 0, f, sample_weight=weight),
+        "roc_auc": lambda: roc_auc_score(y > 0, f, sample_weight=weight),
     }[name]()
 
 

@@ -28,7 +28,7 @@ def test_a_fitted_estimator_shows_its_graph(rng):
     est = MultiTaskRegressor(Sparse(0.7)).fit(*named_tasks(rng, NAMES))
     picture = shown(est)
     assert picture.count("<path") == len(est.relations()) > 0
-    assert f"{len(est.relations())} of 15 pairs of tasks are related" in picture
+    assert f"{len(est.relations())} of 15 pairs of tasks are joined by the graph that predicts" in picture
     assert est.solution_.certificate in picture
     assert re.findall(r"<title>(\w)</title>", picture) == NAMES
     assert "<figure" in est._repr_html_()
@@ -59,7 +59,7 @@ def test_text_stays_text(rng):
 
 def test_searching_estimators_show_theirs(rng):
     est = MultiTaskRegressorCV(alphas=[1e-2], mus=[0.7], eps_factors=[1.0], cv=2).fit(*named_tasks(rng, NAMES))
-    assert "pairs of tasks are related" in shown(est)
+    assert "pairs of tasks are joined" in shown(est)
     est = MultiTaskClassifierCV(alphas=[1e-2], mus=[0.9], eps_factors=[1.0], cv=2).fit(*load_iris(return_X_y=True))
     assert shown(est).count("<circle") == 3
 

@@ -5,14 +5,17 @@ import pandas as pd
 import pytest
 from problems import related_tasks
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import KFold
 
-from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV, compare_methods
+from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl.model_selection import (
     choose_kernel,
     choose_parameters,
-    compare_with_independent,
     given_parameters,
+    judge_choice,
     kernel_choice,
+    landmark_choice,
     quick_search,
 )
 from skmtl.penalties import Sparse
@@ -83,9 +86,10 @@ def test_the_choice_is_that_of_the_search_at_this_kernel(rng):
     alone = MultiTaskRegressorCV(Sparse(), **SMALL, eps_factors=[1.0], cv=5, tol=1e-3).fit(X[order], Y[order])
     assert type(choice.estimator) is MultiTaskRegressor
     assert choice.estimator.alpha == alone.best_params_["alpha"]
-    assert choice.reasons[-1] == alone.verdict_
-    assert set(choice.alphas) <= set(SMALL["alphas"])
-    assert choice.estimator.alpha in choice.alphas
+    assert choice.rival["alpha"] in SMALL["alphas"]
+    assert {choice.rival["penalty"].name, choice.estimator.penalty.name} == {"independent", "sparse"}
+    # The search and the judgement, on the same folds, say the same in the same words.
+    assert judge_choice(choice, X, Y).verdict.split(":")[0] == alone.verdict_.split(":")[0]
 
 
 def test_given_strengths_are_the_only_ones(rng):
@@ -104,20 +108,27 @@ def test_classes_and_long_tables(rng):
     assert type(choice.estimator) is MultiTaskClassifier
     fitted = choice.estimator.fit(X, y, tasks=tasks)
     assert np.mean(fitted.predict(X, tasks=tasks) == y) > 0.8
-    scores = compare_with_independent(choice, X, y, tasks=tasks, cv=3)
+    scores = judge_choice(choice, X, y, tasks=tasks, cv=3).comparison
     assert scores["task"].tolist() == ["p", "q", "r", "(all tasks)"]
-    assert set(scores["method"]) == {"trace"}
+    assert set(scores["method"]) <= {"trace", "a common part"}
 
 
 def test_few_rows_decide_where_rows_are_dear(rng, monkeypatch):
     monkeypatch.setattr(kernel_choice, "MOST_ROWS", 30)
     monkeypatch.setattr(kernel_choice, "MOST_LABELS", 20)
+    monkeypatch.setattr(landmark_choice, "MOST_EXACT_ROWS", 30)
+    monkeypatch.setattr(landmark_choice, "MOST_LANDMARK_ROWS", 40)
+    monkeypatch.setattr(landmark_choice, "LANDMARKS", 10)
     X, Y = related_tasks(rng, 50, 2)
     search = quick_search(**SMALL, gammas=[0.5])
     choice = choose_parameters(X, Y, search=search, kernels=["rbf"])
-    assert len(choice.rows) == len(set(choice.rows)) == 30
-    assert "Parameters were chosen on 30 of 50 rows, drawn at random." in choice.reasons
-    assert choice.estimator.gamma == 0.5
+    # All rows would take too long exactly; on landmarks more of them are affordable, and that is said.
+    assert len(choice.rows) == len(set(choice.rows)) == 40
+    assert "scores found on 40 of 50 rows" in " ".join(choice.reasons)
+    assert "approximated on 10 of 50 rows" in " ".join(choice.reasons)
+    assert (choice.estimator.gamma, choice.estimator.n_components) == (0.5, 10)
+    assert len(choice.estimator.fit(X, Y).landmarks_) == 10
+    assert choose_parameters(X[:30], Y[:30], search=search, kernels=["rbf"]).estimator.n_components is None
     # A few gaps cost little; where half of the labels are missing, there is a factor of the size of that half.
     Y[0, 0] = np.nan
     assert len(choose_parameters(X, Y, search=search, kernels=["rbf"]).rows) == 30
@@ -126,14 +137,20 @@ def test_few_rows_decide_where_rows_are_dear(rng, monkeypatch):
     assert len(choose_parameters(X, Y, search=search, kernels=["linear"]).rows) == 50
 
 
-def test_callbacks_count_every_search_and_every_fit(rng):
+def test_callbacks_count_every_search_and_every_fold(rng):
     """What a bar is told is what happens."""
     X, Y = related_tasks(rng, 40, 3)
-    searches, fits = [], []
+    searches, folds = [], []
     choice = choose_parameters(X, Y, search=quick_search(**SMALL), callback=searches.append)
-    assert searches == [{"done": k, "total": 3} for k in (1, 2, 3)]
-    compare_with_independent(choice, X, Y, cv=4, callback=fits.append)
-    assert [(state["done"], state["total"]) for state in fits] == [(k, 8) for k in range(1, 9)]
+    # Three folds for each of two kernels, and five for the rest; a search that ends is counted once more.
+    parts = [state["part"] for state in searches if "part" in state]
+    assert len(set(parts)) == len(parts) >= 3 + 3 + 5
+    assert [state["done"] for state in searches] == sorted(state["done"] for state in searches)
+    assert [state["done"] for state in searches if "part" not in state] == [1, 2, 3]
+    assert {state["total"] for state in searches} == {3}
+    assert searches[0]["part"] == "linear kernel, fold 1 of 3"
+    judge_choice(choice, X, Y, cv=4, callback=folds.append)
+    assert [(state["done"], state["total"]) for state in folds] == [(k, 4) for k in range(1, 5)]
 
 
 def test_what_is_given_is_judged_as_it_is(rng):
@@ -141,16 +158,17 @@ def test_what_is_given_is_judged_as_it_is(rng):
     estimator = MultiTaskRegressor(Sparse(0.8), alpha=0.05, kernel="rbf", gamma=0.3)
     choice = given_parameters(estimator, X, Y)
     assert choice.estimator is estimator
-    assert choice.alphas == [0.05]
-    scores = compare_with_independent(choice, X, Y)
+    judgement = judge_choice(choice, X, Y)
+    scores = judgement.comparison
     assert scores["task"].tolist() == ["y0", "y1", "y2", "(all tasks)"]
     np.testing.assert_allclose(scores["score"] - scores["independent"], scores["difference"], atol=1e-12)
-    # Rows in random order, alike in both.
-    search = MultiTaskRegressorCV(
-        alphas=[0.05], mus=[0.8], eps_factors=[1.0], commons=[0.0], gammas=[0.3], kernel="rbf", tol=1e-3
-    )
-    alone = compare_methods(X[choice.rows], Y[choice.rows], {"sparse": Sparse(0.8)}, estimator=search)
-    pd.testing.assert_frame_equal(scores, alone)
+    # Rows in random order, and fitted fold by fold as anybody would.
+    rows, Yr = X[choice.rows], Y[choice.rows]
+    folds = KFold(5).split(rows)
+    fits = [(clone(estimator).fit(rows[train], Yr[train]).predict(rows[test]), Yr[test]) for train, test in folds]
+    by_hand = [1.0 - np.mean((F - truth) ** 2, axis=0) / Y.var(axis=0) for F, truth in fits]
+    np.testing.assert_allclose(scores["score"].iloc[:3], np.mean(by_hand, axis=0), atol=1e-3)
+    assert "The model that is kept is sparse." in judgement.verdict or judgement.verdict.startswith("Worse")
 
 
 def test_names_that_are_not_known_get_a_sentence():

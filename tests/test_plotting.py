@@ -154,6 +154,16 @@ def test_a_comparison_shows_every_task_and_verdict(full):
     points = [line for line in display.ax_.lines if line.get_marker() == "o" and len(line.get_xdata())]
     np.testing.assert_array_equal([line.get_xdata()[0] for line in points], rows["difference"])
     assert [to_hex(line.get_color()) for line in points] == [VERDICTS[verdict] for verdict in rows["verdict"]]
+    assert "pooled_r2 less that of independent tasks" in display.ax_.get_xlabel()
+    together = ComparisonDisplay.from_comparison(comparison)
+    drawn = sorted(
+        float(line.get_xdata()[0])
+        for line in together.ax_.lines
+        if line.get_marker() in ("o", "s") and len(line.get_xdata())
+    )
+    np.testing.assert_array_equal(drawn, sorted(comparison["difference"]))
+    named = [text.get_text() for text in together.ax_.get_legend().get_texts()]
+    assert {"sparse", "trace"} <= set(named)
     with pytest.raises(ValueError, match="method='lasso' was not compared; choose one of sparse, trace"):
         ComparisonDisplay.from_comparison(comparison, method="lasso")
 
@@ -187,7 +197,9 @@ def test_names_start_no_formula(rng):
         written = [text.get_text() for text in texts]
         assert not any(is_math_text(text) for text in written)
         for text, name in zip(written, expected, strict=True):
-            assert text.replace(r"\$", "$").startswith(" ".join(name.split())[:20])
+            plain, written_out = " ".join(name.split()), text.replace(r"\$", "$")
+            assert written_out[:12] == plain[:12]
+            assert written_out[-10:] == plain[-10:]
 
 
 @pytest.mark.parametrize("package", ["matplotlib.pyplot", "networkx", "jinja2"])
@@ -206,3 +218,19 @@ def test_bars_are_the_largest_importances(rng):
     names = [label.get_text() for label in display.ax_.get_yticklabels()]
     assert names[0] == rf"\${np.argmax(est.feature_importances_)}"
     assert display.ax_.yaxis_inverted()
+
+
+def test_a_graph_draws_what_can_be_seen(rng):
+    names = [f"task {t}" for t in range(50)]
+    est = MultiTaskRegressor("trace", tol=1e-3).fit(*named_tasks(rng, names, n=60, n_groups=5, noise=2.0))
+    display = GraphDisplay.from_estimator(est)
+    assert len([line for line in display.ax_.lines if len(line.get_xdata())]) == 100
+    assert len(display.ax_.texts) == 40
+    assert display.ax_.get_title() == "the graph that predicts (the 100 strongest of 1225 relations)"
+
+
+def test_the_graph_to_look_at_has_the_stable_edges(full):
+    est, results = full
+    display = GraphDisplay.from_stability(results["stability"], est.task_names_)
+    assert len([line for line in display.ax_.lines if len(line.get_xdata())]) == results["stability"]["stable"].sum()
+    assert "to look at" in display.ax_.get_title()

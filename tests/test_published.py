@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from problems import related_tasks, with_gaps
+from problems import related_tasks, structure_cost, with_gaps
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
@@ -19,7 +19,7 @@ def far_away(rng, mean, spread=1.0):
 def test_a_model_that_was_lost_to_rounding_is_not_passed_off_as_certified(mean, spread, rng):
     X, Y = far_away(rng, mean, spread)
     est = MultiTaskRegressor(kernel="poly", alpha=1e-3)
-    with pytest.warns(ConvergenceWarning, match="standardize the features"):
+    with pytest.warns(ConvergenceWarning, match="lost to rounding.*Standardize the features"):
         est.fit(X, Y)
     # It is the model that fails, not the warning: the same rows on one scale fit well, and nobody warns.
     Z = StandardScaler().fit_transform(X)
@@ -64,17 +64,51 @@ def test_a_failed_fit_leaves_the_estimator_as_it_was(rng):
     np.testing.assert_array_equal(est.predict(X), before)
 
 
-def test_an_interrupted_fit_leaves_the_estimator_as_it_was(rng):
+def test_interrupted_before_anything_is_proved_a_fit_leaves_the_estimator_as_it_was(rng, monkeypatch):
     X, Y = related_tasks(rng, 30, 2)
     est = MultiTaskRegressor(kernel="rbf").fit(X, Y)
     before = est.predict(X)
 
-    def stop(state):
+    def stop(*args):
         raise KeyboardInterrupt
 
+    monkeypatch.setattr("skmtl.objective.Problem.certify", stop)
     with pytest.raises(KeyboardInterrupt):
-        est.set_params(callback=stop).fit(-X, 5.0 * Y[:, :1])
+        est.fit(-X, 5.0 * Y[:, :1])
     np.testing.assert_array_equal(est.predict(X), before)
+
+
+@pytest.mark.parametrize("solver", ["newton", "anderson", "alternating"])
+def test_interrupted_later_it_gives_the_best_model_so_far(solver, rng):
+    """Whole, with a certificate that holds, and a warning."""
+    X, Y = related_tasks(rng, 40, 4)
+    states, params = [], {"kernel": "rbf", "alpha": 1e-2, "tol": 1e-9, "solver": solver, "max_iter": 1000}
+    whole = MultiTaskRegressor(callback=states.append, **params).fit(X, Y)
+
+    unproved = [k for k, state in enumerate(states, start=1) if state["gap"] > 1e-9]
+    assert unproved
+    for k in unproved[:4]:
+        seen = []
+
+        def stop(state, k=k, seen=seen):
+            seen.append(state)
+            if len(seen) == k:
+                raise KeyboardInterrupt
+
+        est = MultiTaskRegressor(kernel="linear").fit(X[:, :2], Y[:, 0])
+        with pytest.warns(ConvergenceWarning, match="Interrupted"):
+            est.set_params(callback=stop, **params).fit(X, Y)
+        best = min(seen, key=lambda state: state["gap"])
+        assert est.solution_.objective == pytest.approx(best["objective"], rel=1e-12)
+        assert est.solution_.lower_bound <= whole.solution_.objective <= est.solution_.objective * (1 + 1e-9)
+        assert not est.solution_.converged
+        # What predicts is what was proved: the data term and the penalty make the objective.
+        assert est.predict(X).shape == Y.shape
+        C = (Y - est.predict(X)) / est.target_scale_ / (len(X) * est.alpha)
+        A, K = est.structure_, est.feature_map_.transform(X)
+        norm = np.sum(A * (C.T @ K @ C)) + structure_cost(est.penalty_, A, est.eps_)
+        errors = np.sum(((Y - est.predict(X)) / est.target_scale_) ** 2) / len(X)
+        assert errors + est.alpha * norm == pytest.approx(est.solution_.objective, rel=1e-3)
 
 
 @pytest.mark.parametrize("search", [False, True])

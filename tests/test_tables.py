@@ -99,7 +99,7 @@ def test_the_fit_of_a_table_is_a_pipeline_that_predicts_by_name(table, tmp_path)
     assert isinstance(result.model, Pipeline)
     assert result.comparison["task"].tolist() == [*TARGETS, "(all tasks)"]
     judged = [state for state in states if state["step"] == "comparing with independent tasks" and state["done"]]
-    assert [(state["done"], state["total"]) for state in judged] == [(k, 10) for k in range(1, 11)]
+    assert [(state["done"], state["total"]) for state in judged] == [(k, 5) for k in range(1, 6)]
     assert list(dict.fromkeys(state["step"] for state in states)) == [
         "choosing parameters",
         "fitting all rows",

@@ -14,7 +14,7 @@ from skmtl.datasets import load_scenes
 from skmtl.vision import SpatialPyramid, dense_sift, llc_codes, pool_pyramid
 from skmtl.vision.sift import read_grey
 
-cv2 = pytest.importorskip("cv2", reason="OpenCV is not installed: pip install skmtl[vision]")
+cv2 = pytest.importorskip("cv2", reason="OpenCV is not installed: pip install '.[vision]'")
 
 SMALL = {"n_words": 12, "n_descriptors": 400, "max_side": 64, "random_state": 0}
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,7 +163,34 @@ def has_threads() -> bool:
 
 def single_threaded(size: int, small: int = SMALL_MATRIX) -> AbstractContextManager[object]:
     """Keep BLAS on one thread while the matrices at hand are small."""
-    return _controller().limit(limits=1, user_api="blas") if size <= small else nullcontext()
+    return ONE_THREAD if size <= small else nullcontext()
+
+
+class _OneThread:
+    """BLAS on one thread from the first who enters to the last who leaves: the number is the whole process's.
+
+    If everybody restored what they found, then of two who overlap the second would restore what the first had set.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside = Lock(), 0
+        self._limit: AbstractContextManager[object] = nullcontext()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limit = _controller().limit(limits=1, user_api="blas")
+                self._limit.__enter__()
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.__exit__(None, None, None)
+
+
+ONE_THREAD = _OneThread()
 
 
 @cache

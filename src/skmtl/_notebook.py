@@ -48,7 +48,11 @@ def draw_relations(names: Sequence[str], structure: Array, certificate: str) -> 
     """Tasks on a circle and the relations between them, as HTML; ``structure`` has shape (n_tasks, n_tasks)."""
     a, b = np.nonzero(np.triu(structure, 1))
     n_pairs = len(names) * (len(names) - 1) // 2
-    found = f"{len(a)} of {n_pairs} pairs of tasks are related." if n_pairs else "There is one task."
+    found = (
+        f"{len(a)} of {n_pairs} pairs of tasks are joined by the graph that predicts."
+        if n_pairs
+        else "There is one task."
+    )
     # At most the strongest are drawn, the strongest last and so on top.
     shown = np.argsort(np.abs(structure[a, b]), kind="stable")[-MOST_EDGES:]
     if len(shown) < len(a):
@@ -99,7 +103,8 @@ def _figure(names: Sequence[str], structure: Array, a: Index, b: Index, title: s
 
 def _label(name: str, x: float, y: float) -> str:
     """The name beside its place on the circle, shortened."""
-    short = name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+    half = (LONGEST - 1) // 2
+    short = name if len(name) <= LONGEST else f"{name[: LONGEST - 1 - half]}…{name[-half:]}"
     anchor = "start" if x >= 0.0 else "end"
     # A name from right to left must not turn its neighbours around.
     place = f'x="{x + np.copysign(8.0, x):.1f}" y="{y + 4.0:.1f}" text-anchor="{anchor}"'

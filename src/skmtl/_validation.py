@@ -27,7 +27,10 @@ def import_extra(module: str, extra: str = "app") -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         package = module.split(".")[0]
-        raise ImportError(f'this needs {package}, which is not installed: pip install "skmtl[{extra}]".') from error
+        raise ImportError(
+            f"this needs {package}, which is not installed; install it, or everything of its kind with "
+            f'pip install ".[{extra}]" in the folder of skmtl.'
+        ) from error
 
 
 def is_dask(X: Any) -> bool:

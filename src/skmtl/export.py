@@ -10,7 +10,7 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from skmtl._files import write_whole
+from skmtl._files import without_formulas, write_whole
 from skmtl._validation import import_extra
 
 __all__ = ["write_graph"]
@@ -86,7 +86,7 @@ def _json(estimator: Any) -> str:
 
 
 def _csv(estimator: Any) -> str:
-    return str(estimator.relations().to_csv(index=False))
+    return str(without_formulas(estimator.relations()).to_csv(index=False))
 
 
 FORMATS: dict[str, Callable[[Any], str | bytes]] = {".graphml": _graphml, ".json": _json, ".csv": _csv}

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from skmtl._linalg import Array, inverse_spd
+from skmtl._linalg import Array, eigh, inverse_spd
 from skmtl.penalties.base import StructurePenalty
 
 # Candidates for one minus the scale of the dual coefficients.
@@ -42,8 +42,20 @@ class Fit(Protocol):
         """The constant of each task, in units of the targets the step was given, of shape (T,)."""
 
     @property
+    def factor(self) -> Array:
+        """A matrix of shape (r, T) whose columns have the inner products Q, in the basis of the design."""
+
+    @property
     def Q(self) -> Array:
         """C'KC, of shape (T, T)."""
+
+    @property
+    def dual_size(self) -> float:
+        """The sum of squares of C, or more; of rows in proportion to their weights."""
+
+    @property
+    def dual_error(self) -> float:
+        """What rounding may add to ``dual`` where it is a difference of large numbers."""
 
     def energy(self, A: Array) -> Array:
         """Inner products of the tasks' own parts, without the common one, of shape (T, T): B'KB (SKMTL eq. 6)."""
@@ -85,12 +97,11 @@ class EliminatedFit(Fit, Protocol):
     def stiffness(self) -> float:
         """The share of the curvature that is left when f is refitted, in the direction of the structure."""
 
-    @property
-    def factor(self) -> Array:
-        """A matrix of shape (r, T) whose columns have the inner products Q, in the basis of the design."""
-
     def hessian(self, D: Array) -> Array:
         """Second derivative of ``value`` / alpha in the direction D of the structure."""
+
+    def surrogate(self) -> "Eliminable | None":
+        """A quick step with the same solution for this structure; None where it would be far for others."""
 
 
 class Eliminable(Supervised, Protocol):
@@ -124,10 +135,13 @@ class Proof:
 
     @property
     def gap(self) -> float:
-        """Length of the interval relative to the objective."""
+        """Length of the interval relative to the objective.
+
+        A bound above the objective is no proof that nothing is left to gain: it shows how much rounding has cost.
+        """
         if not np.isfinite(self.objective):
             return np.inf
-        return max(self.objective - self.lower_bound, 0.0) / max(abs(self.objective), np.finfo(float).tiny)
+        return abs(self.objective - self.lower_bound) / max(abs(self.objective), np.finfo(float).tiny)
 
 
 @dataclass(frozen=True)
@@ -138,6 +152,8 @@ class Problem:
     penalty: StructurePenalty
     eps: float
     common: float = 0.0
+    # The kernel is at most that of the supervised step plus this times the identity: what rounding may hide of it.
+    rounding: float = 0.0
 
     @property
     def alpha(self) -> float:
@@ -153,24 +169,41 @@ class Problem:
 
     def objective(self, A: Array, fit: Fit) -> float:
         """P(f, A) for a predictor solved with this A."""
-        # (SKMTL eq. 4), its penalty in brackets; a structure that is known costs what it costs, and may be singular.
+        # (SKMTL eq. 4), its penalty in brackets.
+        return fit.value + self.alpha * self.structure_cost(A)
+
+    def structure_cost(self, A: Array) -> float:
+        """eps tr(A^-1) + R(A); a structure that is known costs what it costs, and may be singular."""
         cost = self.penalty.value(A)
         if not self.penalty.known:
             inverse = inverse_spd(A)
             cost += np.inf if inverse is None else self.eps * float(np.trace(inverse))
-        return fit.value + self.alpha * cost
+        return cost
 
     def bound(self, A: Array, fit: Fit, scale: float = 1.0) -> float:
         """The lower bound on P that the dual coefficients of ``fit``, scaled, prove with A as a guess."""
         dual = fit.dual(scale)
         if dual == -np.inf:
             return dual
-        structure = self.penalty.lower_bound(fit.Q, self.eps, A, scale)
-        return dual + self.alpha * (structure - scale**2 * self.common * float(np.sum(fit.Q)))
+        if self.penalty.known:
+            return dual - self.alpha * scale**2 * self._known_norm(A, fit)
+        Q = self._largest_Q(fit)
+        structure = self.penalty.lower_bound(Q, self.eps, A, scale)
+        return dual + self.alpha * (structure - scale**2 * self.common * float(np.sum(Q)))
+
+    def _largest_Q(self, fit: Fit) -> Array:
+        """C'KC for the largest kernel that rounding cannot tell from the one at hand."""
+        return fit.Q + self.rounding * fit.dual_size * np.eye(self.n_tasks)
+
+    def _known_norm(self, A: Array, fit: Fit) -> float:
+        """tr((A + c 11') Q), in the eigenbasis, where the directions that a singular A does not have cost nothing."""
+        a, U = eigh(predictor_structure(A, self.common))
+        a = np.maximum(a, 0.0)
+        return float(a @ np.sum((fit.factor @ U) ** 2, axis=0)) + self.rounding * fit.dual_size * float(a.sum())
 
     def certify(self, A: Array, fit: Fit) -> Proof:
         """The proof of A and its predictor, from the dual coefficients as they are, or scaled where they must be."""
-        scale = self.penalty.feasible_scale(fit.Q, self.eps, A)
+        scale = self.penalty.feasible_scale(self._largest_Q(fit), self.eps, A)
         return Proof(A, fit, self.objective(A, fit), self.bound(A, fit, scale))
 
     def tighten(self, proof: Proof) -> Proof:

@@ -1,6 +1,7 @@
 """Models in files that run no code when they are opened."""
 
 import dataclasses
+import importlib
 import io
 import json
 import os
@@ -14,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import BaseCrossValidator, BaseShuffleSplit
 from sklearn.utils.validation import check_is_fitted
 
+from skmtl._archives import check_references, check_sizes
 from skmtl._files import write_whole
 from skmtl._validation import import_extra
 from skmtl._version import __version__
@@ -25,7 +27,9 @@ PathLike = str | os.PathLike[str]
 # are never trusted, for a type may do harm when it is constructed: numpy.memmap overwrites files.
 TRUSTED_BASES = (BaseEstimator, BaseCrossValidator, BaseShuffleSplit)
 TRUSTED_NAMES = ("numpy.dtype",)
-VERSION_FILE = "skmtl.json"
+VERSION_FILE, SCHEMA_FILE = "skmtl.json", "schema.json"
+# Where the types of models live. They are imported before a file is read, for types are looked up among what is loaded.
+MODEL_MODULES = ("skmtl.estimators", "skmtl.model_selection", "skmtl.tables")
 
 
 def save_model(model: Any, path: PathLike) -> None:
@@ -80,8 +84,8 @@ def load_model(path: PathLike) -> Any:
     Raises
     ------
     ValueError
-        If the file is damaged, was not written by ``save_model``, or holds a type that is not one of skmtl, NumPy or
-        scikit-learn.
+        If the file is damaged, needs more memory than its own size, was not written by ``save_model``, or holds a
+        type that is not one of skmtl, NumPy or scikit-learn.
 
     See Also
     --------
@@ -98,7 +102,10 @@ def load_model(path: PathLike) -> Any:
     ...     load_model(f"{folder}/model.skops").alpha
     0.1
     """
-    content = Path(path).read_bytes()
+    path = Path(path)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ValueError(f"{path} is a device or a pipe; name a file that save_model or skmtl fit wrote.")
+    content = path.read_bytes()
     written_by = _read_version(path, content)
     if written_by != __version__:
         warnings.warn(
@@ -141,9 +148,11 @@ def _advice(model: Any) -> str:
 
 
 def _read_version(path: PathLike, content: bytes) -> str:
-    """The version of skmtl that wrote a file, read before anything else is."""
+    """The version of skmtl that wrote a file, read before anything else is, of a file that is what it says."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            check_sizes(archive, len(content))
+            check_references(json.loads(archive.read(SCHEMA_FILE)))
             return str(json.loads(archive.read(VERSION_FILE))["skmtl"])
     except Exception as error:
         # A damaged archive fails in many ways, and all mean the same.
@@ -155,6 +164,8 @@ def _read_version(path: PathLike, content: bytes) -> str:
 
 def _unpack(path: PathLike, content: bytes, written_by: str) -> Any:
     skops = import_extra("skops.io")
+    for module in MODEL_MODULES:
+        importlib.import_module(module)
     origin = "" if written_by == __version__ else f" It was written by skmtl {written_by}, and this is {__version__}."
     try:
         named = skops.get_untrusted_types(data=content)

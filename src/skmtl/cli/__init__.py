@@ -1,12 +1,19 @@
 """The command line: short commands over the public interface."""
 
 import importlib
+import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from skmtl.cli.console import methods_markdown
+from skmtl.cli.console import methods_markdown, printable
 
-INSTALL = 'The command line needs a few more packages; install them with: pip install "skmtl[app]"'
+INSTALL = 'The command line needs a few more packages; in the folder of skmtl say: pip install ".[app]"'
+# What shells expect of a program that Ctrl-C has ended: 128 and the number of the signal.
+INTERRUPTED = 130
 
 
 def main() -> None:
@@ -19,10 +26,16 @@ def main() -> None:
         print(INSTALL, file=sys.stderr)
         raise SystemExit(2) from None
     try:
-        app(prog_name="skmtl")
-    except (ValueError, OSError, ImportError) as error:
+        with ended_by_signals():
+            app(prog_name="skmtl")
+    except KeyboardInterrupt:
+        print("Interrupted; nothing was written.", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+    except (ValueError, OSError, ImportError, MemoryError) as error:
         print(in_one_line(error), file=sys.stderr)
         raise SystemExit(2) from None
+    finally:
+        flush_output()
 
 
 def make_app() -> Any:
@@ -35,11 +48,45 @@ def make_app() -> Any:
     return app.make_app()
 
 
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Let signals that ask a program to end do so with the shell's exit code, 143 for SIGTERM.
+
+    As an exception, so that files that are half written are removed; not as KeyboardInterrupt, which a search takes
+    for the wish to go on with the folds that it has. What Ctrl-C does is said where work is done.
+    """
+
+    def stop(number: int, frame: Any) -> None:
+        raise SystemExit(128 + number)
+
+    # Only the main thread may say what signals do, and a user who runs the program under nohup has said it already.
+    names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
+    numbers = [signal.Signals[name] for name in names if name in signal.Signals.__members__]
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number, action in before.items():
+        if action is not signal.SIG_IGN:
+            signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, action in before.items():
+            signal.signal(number, action)
+
+
 def in_one_line(error: Exception) -> str:
     """What went wrong, as one line to read."""
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}."
-    return " ".join(str(error).split())
+        return printable(f"{error.filename}: {error.strerror}.")
+    return printable(" ".join(str(error).split()))
+
+
+def flush_output() -> None:
+    """Write what is still to be printed; a reader that has gone, such as ``head``, is no error."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 __all__ = ["main", "make_app", "methods_markdown"]

@@ -6,11 +6,9 @@ from typing import Annotated
 import typer
 
 from skmtl.cli import options as o
-from skmtl.cli.console import progress_bars, show_comparison, warnings_as_notes
-from skmtl.cli.method import MethodOptions
-from skmtl.penalties import PENALTIES
-from skmtl.tables import compare_table, read_problem, write_table
-from skmtl.tables.fitting import METHODS
+from skmtl.cli.console import check_new, say, show_comparison, warnings_as_notes
+from skmtl.cli.progress import working
+from skmtl.cli.words import COMPARED, PENALTY_NAMES
 
 
 def compare(
@@ -19,39 +17,55 @@ def compare(
     features: o.FeatureNames = "",
     ignore: o.Ignore = "",
     task_column: o.TaskColumn = None,
+    groups: o.Groups = None,
     classification: o.Classification = None,
     delimiter: o.Delimiter = None,
+    decimal: o.Decimal = None,
+    thousands: o.Thousands = None,
+    encoding: o.Encoding = None,
     methods: Annotated[
         str,
-        typer.Option(metavar="A,B,C", help=f"From {', '.join(PENALTIES)}; or all.", rich_help_panel=o.METHOD),
-    ] = ",".join(METHODS),
+        typer.Option(metavar="A,B,C", help=f"From {', '.join(PENALTY_NAMES)}; or all.", rich_help_panel=o.METHOD),
+    ] = ",".join(COMPARED),
     kernel: o.KernelName = None,
+    components: o.Components = None,
     loss: o.LossName = "square",
+    scoring: o.Scoring = None,
+    jobs: o.Jobs = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the numbers, .csv or .parquet.")] = None,
+    overwrite: o.Overwrite = False,
 ) -> None:
     """Say for every task whether sharing helps, with confidence intervals.
 
     Every method is compared with independent tasks on the same folds, its parameters chosen within each of them.
     """
-    roles = o.make_roles(targets, features, ignore, task_column, classification, delimiter)
-    method, names = MethodOptions(kernel=kernel, loss=loss), check_methods(o.names_in(methods))
-    problem = read_problem(table, roles)
-    print(f"{table}: {len(problem.X)} rows.", *problem.notes, sep="\n")
-    search = method.make_search(classification=problem.classification)
-    with warnings_as_notes(), progress_bars() as show:
-        comparison, reasons = compare_table(problem, names, search=search, kernels=method.kernels, callback=show)
-    for reason in reasons:
-        print(reason)
+    from skmtl.cli.method import MethodOptions
+    from skmtl.tables import compare_table, read_problem, write_table
+
+    roles = o.make_roles(targets, features, ignore, task_column, classification, groups)
+    method = MethodOptions(kernel=kernel, loss=loss, scoring=scoring, n_components=components, n_jobs=jobs)
+    method.check()
+    names = check_methods(o.names_in(methods))
+    problem = read_problem(table, roles, o.make_format(delimiter, decimal, thousands, encoding))
+    if out is not None:
+        check_new(out, overwrite=overwrite)
+    search = method.make_search(problem)
+    with warnings_as_notes(), working() as work:
+        comparison, reasons = compare_table(problem, names, search=search, kernels=method.kernels, callback=work.show)
+        if out is not None:
+            write_table(comparison, out)
+    say(f"{table}: {len(problem.X)} rows.", *problem.notes, *reasons)
     show_comparison(comparison)
     if out is not None:
-        write_table(comparison, out)
         print(f"Wrote {out}")
+    if work.interrupted:
+        raise KeyboardInterrupt("Interrupted; the comparison rests on the folds that were finished.")
 
 
 def check_methods(names: list[str]) -> list[str]:
     """Known methods; "all" is every one that learns or knows a structure."""
-    names = list(PENALTIES) if names == ["all"] else names
+    names = list(PENALTY_NAMES) if names == ["all"] else names
     for name in names:
-        if name not in PENALTIES:
-            raise ValueError(f"method {name!r} is not known; choose from {', '.join(PENALTIES)}, or all.")
+        if name not in PENALTY_NAMES:
+            raise ValueError(f"method {name!r} is not known; choose from {', '.join(PENALTY_NAMES)}, or all.")
     return names

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from skmtl.cli.console import make_folder, progress_bars, show_frame, show_table
+from skmtl.cli import options as o
+from skmtl.cli.console import make_folder, show_frame, show_table
 from skmtl.cli.fit import fit_file
-from skmtl.cli.method import MethodOptions
-from skmtl.tables import ColumnRoles, write_table
+from skmtl.cli.progress import working
 
 FOLDER = Path("skmtl-demo")
 TABLE = "diabetes.csv"
@@ -16,20 +16,23 @@ TABLE = "diabetes.csv"
 
 def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for table, model and report.")] = FOLDER,
+    overwrite: o.Overwrite = False,
 ) -> None:
     """See the main job done: compare, fit and report on data that ships with scikit-learn."""
     from skmtl import demo as studies
+    from skmtl.cli.method import MethodOptions
+    from skmtl.tables import ColumnRoles, TableFormat, write_table
 
-    make_folder(out)
-    with progress_bars() as show:
-        results = [studies.run(make(), callback=show) for make in studies.STUDIES.values()]
+    make_folder(out, overwrite=overwrite)
+    with working() as work:
+        results = [studies.run(make(), callback=work.show) for make in studies.STUDIES.values()]
     for result in results:
         show_result(result)
     # What a person would do with a table: write it, and run `skmtl fit` on it.
     table, targets = out / TABLE, list(studies.BLOOD.values())
     write_table(studies.load_patients(), table)
     print(f"\nThe same from a table of your own: skmtl fit {table} --targets '{','.join(targets)}' --out {out}")
-    fit_file(table, ColumnRoles(targets), MethodOptions(), out)
+    fit_file(table, ColumnRoles(targets), TableFormat(), MethodOptions(), out, overwrite=True)
 
 
 def show_result(result: Any) -> None:

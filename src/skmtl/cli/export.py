@@ -7,14 +7,16 @@ import typer
 
 from skmtl.cli import options as o
 from skmtl.cli.console import warnings_as_notes
-from skmtl.export import FORMATS, write_graph
+from skmtl.cli.words import GRAPH_FORMATS
 
 
 def export(
     model: o.Model,
-    out: Annotated[Path, typer.Option(metavar="FILE", help=f"The graph; ends with {', '.join(FORMATS)}.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help=f"The graph; ends with {', '.join(GRAPH_FORMATS)}.")],
 ) -> None:
     """Write the learned task graph for Gephi, Cytoscape, networkx, D3 or a spreadsheet."""
+    from skmtl.export import write_graph
+
     with warnings_as_notes():
         write_graph(o.load_file(model), out)
     print(f"Wrote {out}")

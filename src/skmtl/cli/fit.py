@@ -4,14 +4,19 @@ import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from skmtl.cli import options as o
-from skmtl.cli.console import make_folder, progress_bars, show_comparison, show_table, warnings_as_notes
-from skmtl.cli.method import MethodOptions
-from skmtl.tables import ColumnRoles, TableFit, TableProblem, fit_table, read_problem, refit_blocks, sample_blocks
+from skmtl.cli.console import make_folder, say, show_comparison, show_table, warnings_as_notes
+from skmtl.cli.progress import Work, working
+
+if TYPE_CHECKING:
+    from skmtl.cli.method import MethodOptions
+    from skmtl.tables import ColumnRoles, TableFit, TableFormat, TableProblem
+
+MODEL = "model.skops"
 
 
 def fit(
@@ -21,65 +26,115 @@ def fit(
     features: o.FeatureNames = "",
     ignore: o.Ignore = "",
     task_column: o.TaskColumn = None,
+    groups: o.Groups = None,
     classification: o.Classification = None,
     delimiter: o.Delimiter = None,
+    decimal: o.Decimal = None,
+    thousands: o.Thousands = None,
+    encoding: o.Encoding = None,
     penalty: o.Penalty = None,
     settings: o.Settings = None,
     alpha: o.Alpha = None,
     kernel: o.KernelName = None,
     gamma: o.Gamma = None,
+    components: o.Components = None,
     common: o.Common = None,
     loss: o.LossName = "square",
     rule: o.Rule = "best",
+    scoring: o.Scoring = None,
+    jobs: o.Jobs = None,
+    overwrite: o.Overwrite = False,
     engine: o.Engine = "pandas",
     scheduler: o.Scheduler = None,
-    components: o.Components = 1000,
 ) -> None:
     """Learn to predict several columns of a table, and how they are related.
 
-    Gaps in the targets are fine: those labels simply stay unobserved. Parameters are chosen by cross-validation.
+    Gaps in the targets are fine: those labels simply stay unobserved. What is not given is chosen by cross-validation.
     """
-    roles = o.make_roles(targets, features, ignore, task_column, classification, delimiter)
-    method = MethodOptions(penalty, o.make_settings(settings), alpha, kernel, gamma, common, loss, rule)
+    from skmtl.cli.method import MethodOptions
+
+    roles = o.make_roles(targets, features, ignore, task_column, classification, groups)
+    written = o.make_format(delimiter, decimal, thousands, encoding)
+    parameters: dict[str, Any] = {
+        "penalty": penalty,
+        "settings": o.make_settings(settings),
+        "alpha": alpha,
+        "common": common,
+    }
+    kernels: dict[str, Any] = {"kernel": kernel, "gamma": gamma, "n_components": components}
+    method = MethodOptions(**parameters, **kernels, loss=loss, rule=rule, scoring=scoring, n_jobs=jobs)
     method.check()
     if o.check_engine(engine, scheduler):
         with o.connected(scheduler):
-            fit_large(table, roles, method, components, out)
+            fit_large(table, roles, written, method, out, overwrite=overwrite)
     else:
-        fit_file(table, roles, method, out)
+        fit_file(table, roles, written, method, out, overwrite=overwrite)
 
 
-def fit_file(table: Path, roles: ColumnRoles, method: MethodOptions, out: Path) -> None:
-    """Fit a table in memory, show what came out, and write it."""
-    problem = read_problem(table, roles)
-    make_folder(out)
-    print(f"{table}: {len(problem.X)} rows.", *problem.notes, sep="\n")
-    with warnings_as_notes(), progress_bars() as show:
-        result = _fit(problem, method, show)
-    _finish(out, result, about(table, problem, result))
+def fit_file(
+    table: Path, roles: "ColumnRoles", written: "TableFormat", method: "MethodOptions", out: Path, *, overwrite: bool
+) -> None:
+    """Fit a table in memory, write what came out, and show it."""
+    from skmtl.tables import read_problem
+
+    problem = read_problem(table, roles, written)
+    make_folder(out, overwrite=overwrite)
+    opening = [f"{table}: {len(problem.X)} rows.", *problem.notes]
+    if sys.stdout.isatty():
+        say(*opening)
+    with warnings_as_notes(), working() as work:
+        result = _fit(problem, method, work, out)
+        files = _write(out, result, about(table, problem, result))
+    if not sys.stdout.isatty():
+        # In a pipe nothing is printed before all files are written: whoever reads it may stop at any line.
+        say(*opening)
+    _finish(files, result, work)
 
 
-def fit_large(table: Path, roles: ColumnRoles, method: MethodOptions, n_components: int, out: Path) -> None:
+def fit_large(
+    table: Path, roles: "ColumnRoles", written: "TableFormat", method: "MethodOptions", out: Path, *, overwrite: bool
+) -> None:
     """The same for a table larger than memory: chosen and judged on a sample, fitted to all rows."""
-    make_folder(out)
-    with warnings_as_notes(), progress_bars() as show:
-        show({"step": "drawing a sample", "done": 0, "total": None})
-        sampled = sample_blocks(table, roles)
+    from skmtl.tables import refit_blocks, sample_blocks
+
+    make_folder(out, overwrite=overwrite)
+    with warnings_as_notes(), working() as work:
+        work.show({"step": "drawing a sample"})
+        sampled = sample_blocks(table, roles, written)
         problem, n = sampled.problem, sampled.n_rows
-        result = _fit(problem, method, show)
-        show({"step": "fitting all rows in blocks", "done": 0, "total": None})
-        result = replace(result, model=refit_blocks(result.model, sampled, n_components=n_components))
-    print(f"{table}: {n} rows, {len(problem.X)} of them in the sample that chose and judged.", *problem.notes, sep="\n")
-    _finish(out, result, {**about(table, problem, result), "rows": n})
+        result = _fit(problem, method, work, out)
+        work.show({"step": "fitting all rows in blocks"})
+        result = replace(result, model=refit_blocks(result.model, sampled, n_components=method.n_components))
+        files = _write(out, result, {**about(table, problem, result), "rows": n})
+    say(f"{table}: {n} rows, {len(problem.X)} of them in the sample that chose and judged.", *problem.notes)
+    _finish(files, result, work)
 
 
-def _fit(problem: TableProblem, method: MethodOptions, show: Any) -> TableFit:
-    kind = {"classification": problem.classification}
-    search, estimator = method.make_search(**kind), method.make_estimator(**kind)
-    return fit_table(problem, search=search, estimator=estimator, kernels=method.kernels, callback=show)
+def _fit(problem: "TableProblem", method: "MethodOptions", work: Work, out: Path) -> "TableFit":
+    from skmtl import save_model
+    from skmtl.tables import fit_table
+
+    finished: list[Any] = []
+    try:
+        return fit_table(
+            problem,
+            search=method.make_search(problem),
+            estimator=method.make_estimator(problem),
+            kernels=method.kernels,
+            keep_penalty=method.held,
+            keep_model=finished.append,
+            callback=work.show,
+        )
+    except KeyboardInterrupt:
+        where = f"Interrupted while {work.step}" if work.step else "Interrupted"
+        left = "nothing was written"
+        if finished:
+            save_model(finished[0], out / MODEL)
+            left = f"{out / MODEL} is written and can predict, scores and report are not"
+        raise KeyboardInterrupt(f"{where}; {left}.") from None
 
 
-def about(table: Path, problem: TableProblem, result: TableFit) -> dict[str, Any]:
+def about(table: Path, problem: "TableProblem", result: "TableFit") -> dict[str, Any]:
     """Facts for the head of the report."""
     labels = problem.Y.notna().to_numpy()
     return {
@@ -95,27 +150,35 @@ def about(table: Path, problem: TableProblem, result: TableFit) -> dict[str, Any
     }
 
 
-def _finish(out: Path, result: TableFit, facts: dict[str, Any]) -> None:
-    """Print scores per task, the strongest relations and the certificate, and write everything."""
+def _write(out: Path, result: "TableFit", facts: dict[str, Any]) -> list[Path]:
+    """Write everything, before anything is printed."""
     from skmtl.report import save_results
 
+    found: dict[str, Any] = {
+        "stability": result.stability,
+        "path": result.path,
+        "predictions": result.judgement.predictions,
+        "intervals": result.intervals,
+    }
+    return save_results(out, result.model, result.comparison, **found, about=facts)
+
+
+def _finish(files: list[Path], result: "TableFit", work: Work) -> None:
+    """Print scores per task, the strongest relations and the certificate, and what was written."""
+    from skmtl.model_selection.verdict import method_name
+    from skmtl.report import read_aloud, summarize
+
     estimator = result.estimator
-    print(*result.choice.reasons, sep="\n")
-    show_comparison(result.comparison)
+    say(*result.choice.reasons)
+    show_comparison(result.comparison, kept=method_name(estimator.penalty_.name, estimator.common))
+    summary = summarize(estimator, comparison=result.comparison, stability=result.stability)
+    say(read_aloud(summary, summary["related"]))
     relations = estimator.relations()
-    n_tasks = len(estimator.task_names_)
-    print(f"{len(relations)} of {n_tasks * (n_tasks - 1) // 2} pairs of tasks are related.")
     if len(relations):
+        print("The strongest relations that the model uses to predict:")
         show_table(relations.columns, relations.head(5).round(2).itertuples(index=False))
     print(f"Certificate: {estimator.solution_.certificate}")
-    written = save_results(
-        out,
-        result.model,
-        result.comparison,
-        stability=result.stability,
-        path=result.path,
-        intervals=result.intervals,
-        about=facts,
-    )
-    for path in written:
-        print(f"Wrote {path}")
+    for path in files:
+        say(f"Wrote {path}")
+    if work.interrupted:
+        raise KeyboardInterrupt("Interrupted; what was finished is written.")

@@ -5,13 +5,14 @@ from typing import Annotated
 import typer
 
 from skmtl.cli.console import methods_markdown, show_table
-from skmtl.penalties import PENALTIES
 
 
 def methods(
     markdown: Annotated[bool, typer.Option("--markdown", help="As a Markdown table.")] = False,
 ) -> None:
     """List the methods: name, reference and penalty."""
+    from skmtl.penalties import PENALTIES
+
     if markdown:
         print(methods_markdown())
     else:

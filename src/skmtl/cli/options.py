@@ -1,24 +1,33 @@
 """Options that several commands share, and how what a person types is read."""
 
+import csv
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from skmtl import load_model
-from skmtl._validation import import_extra
-from skmtl.penalties import PENALTIES
-from skmtl.tables import ColumnRoles
+from skmtl.cli.words import PENALTY_NAMES, SCORE_NAMES
 
-TABLE, METHOD, CLUSTER = "The table", "The method", "Tables larger than memory"
+if TYPE_CHECKING:
+    from skmtl.tables import ColumnRoles, TableFormat
+
+TABLE, METHOD, CLUSTER, WORK = "The table", "The method", "Tables larger than memory", "The work"
 ENGINES = ("pandas", "dask")
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model.skops that skmtl fit wrote.")]
-Table = Annotated[Path, typer.Argument(metavar="TABLE", help="A CSV file with a header, or a Parquet file.")]
+Table = Annotated[
+    Path, typer.Argument(metavar="TABLE", help="A CSV file with a header, a Parquet file, or an .xlsx workbook.")
+]
 Targets = Annotated[
-    str, typer.Option(metavar="A,B,C", help="The columns to predict, separated by commas.", rich_help_panel=TABLE)
+    str,
+    typer.Option(
+        metavar="A,B,C",
+        help="The columns to predict, separated by commas; a name with a comma may stand in double quotes.",
+        rich_help_panel=TABLE,
+    ),
 ]
 FeatureNames = Annotated[
     str,
@@ -59,6 +68,47 @@ Delimiter = Annotated[
     str | None,
     typer.Option(metavar="MARK", help="What separates columns, for example ';'.", rich_help_panel=TABLE),
 ]
+Decimal = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MARK",
+        help="The decimal mark of numbers, '.' or ','.  \\[default: what numbers show]",
+        rich_help_panel=TABLE,
+    ),
+]
+Thousands = Annotated[
+    str | None,
+    typer.Option(metavar="MARK", help="The mark between thousands, such as '.', ',' or ' '.", rich_help_panel=TABLE),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="How text is coded, such as latin-1.  \\[default: UTF-8, UTF-16 or Windows-1252, as the file shows]",
+        rich_help_panel=TABLE,
+    ),
+]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="A column whose rows belong together, such as visits of a patient: no fold tears them apart.",
+        rich_help_panel=TABLE,
+    ),
+]
+Scoring = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help=f"What is best: {', '.join(SCORE_NAMES)}.  \\[default: pooled_r2 for numbers; for classes accuracy, and "
+        "roc_auc where one of two classes has less than a fifth of the rows]",
+        rich_help_panel=METHOD,
+    ),
+]
+Jobs = Annotated[
+    int | None, typer.Option(help="Processes that work at the same time; -1 is all processors.", rich_help_panel=WORK)
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what --out holds already.", rich_help_panel=WORK)]
 KernelName = Annotated[
     str | None,
     typer.Option(
@@ -67,12 +117,17 @@ KernelName = Annotated[
 ]
 Penalty = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help=f"One of {', '.join(PENALTIES)}.  \\[default: sparse]", rich_help_panel=METHOD),
+    typer.Option(
+        metavar="NAME", help=f"One of {', '.join(PENALTY_NAMES)}.  \\[default: sparse]", rich_help_panel=METHOD
+    ),
 ]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="KEY=VALUE", help="A parameter of the penalty, such as mu=0.9.", rich_help_panel=METHOD
+        "--set",
+        metavar="KEY=VALUE",
+        help="A parameter of the penalty, such as mu=0.9; matrix=FILE for fixed, groups=a,a,b for groups.",
+        rich_help_panel=METHOD,
     ),
 ]
 Alpha = Annotated[
@@ -82,7 +137,10 @@ Alpha = Annotated[
         rich_help_panel=METHOD,
     ),
 ]
-Gamma = Annotated[float | None, typer.Option(help="Inverse width of the kernel.", rich_help_panel=METHOD)]
+Gamma = Annotated[
+    float | None,
+    typer.Option(help="Inverse width of the kernel, which is rbf then by default.", rich_help_panel=METHOD),
+]
 Common = Annotated[
     float | None, typer.Option(help="Weight of a component common to all tasks.", rich_help_panel=METHOD)
 ]
@@ -120,14 +178,31 @@ Scheduler = Annotated[
     ),
 ]
 Components = Annotated[
-    int,
-    typer.Option(help="Landmarks of a kernel that is not linear, with --engine dask.", rich_help_panel=CLUSTER),
+    int | None,
+    typer.Option(
+        min=1,
+        help="Landmarks of a kernel that is not linear.  \\[default: none, and 1000 where an exact kernel would take "
+        "too long or not fit in memory]",
+        rich_help_panel=METHOD,
+    ),
 ]
 
 
 def names_in(text: str) -> list[str]:
-    """Names separated by commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
+    """Names separated by commas; in double quotes they may hold some."""
+    names = next(csv.reader([text], skipinitialspace=True), [])
+    return [name.strip() for name in names if name.strip()]
+
+
+def make_format(
+    delimiter: str | None, decimal: str | None = None, thousands: str | None = None, encoding: str | None = None
+) -> "TableFormat":
+    """How a file is written; what is None is recognized."""
+    from skmtl.tables import TableFormat
+
+    if delimiter is not None:
+        delimiter = delimiter.replace("\\t", "\t")
+    return TableFormat(delimiter, decimal, thousands, encoding)
 
 
 def make_roles(
@@ -136,14 +211,17 @@ def make_roles(
     ignore: str,
     task_column: str | None,
     classification: bool | None,
-    delimiter: str | None,
-) -> ColumnRoles:
+    groups: str | None = None,
+) -> "ColumnRoles":
     """What the columns are for."""
+    from skmtl.tables import ColumnRoles
+
     if not names_in(targets):
         raise ValueError("--targets names no column; name those to predict, separated by commas.")
-    if delimiter is not None:
-        delimiter = delimiter.replace("\\t", "\t")
-    return ColumnRoles(names_in(targets), names_in(features), names_in(ignore), task_column, classification, delimiter)
+    columns = {"features": names_in(features), "ignore": names_in(ignore)}
+    return ColumnRoles(
+        names_in(targets), **columns, task_column=task_column, classification=classification, groups=groups
+    )
 
 
 def make_settings(pairs: list[str] | None) -> dict[str, Any]:
@@ -157,7 +235,9 @@ def make_settings(pairs: list[str] | None) -> dict[str, Any]:
     return settings
 
 
-def _value(text: str) -> int | float | str:
+def _value(text: str) -> int | float | str | list[str]:
+    if "," in text:
+        return names_in(text)
     for read in (int, float):
         try:
             return read(text)
@@ -171,6 +251,8 @@ def load_file(path: Path) -> Any:
     if not path.is_file():
         what = "is a folder; name the model.skops in it" if path.is_dir() else "does not exist; skmtl fit writes one"
         raise ValueError(f"{path} {what}.")
+    from skmtl import load_model
+
     return load_model(path)
 
 
@@ -189,10 +271,17 @@ def connected(scheduler: str | None) -> Iterator[None]:
     if scheduler is None:
         yield
         return
+    from skmtl._validation import import_extra
+
     distributed = import_extra("distributed", "dask")
     try:
         client = distributed.Client(scheduler, timeout=10)
     except (OSError, ValueError) as error:
         raise ValueError(f"no Dask scheduler answers at {scheduler!r} ({error}); check the address.") from error
+    lost = (CancelledError, TimeoutError, distributed.KilledWorker, distributed.comm.CommClosedError)
     with client:
-        yield
+        try:
+            yield
+        except lost as error:
+            what = " ".join(str(error).split()) or type(error).__name__
+            raise ValueError(f"the Dask cluster at {scheduler!r} was lost ({what}); start it and try again.") from error

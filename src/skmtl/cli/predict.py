@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from skmtl.cli import options as o
-from skmtl.cli.console import warnings_as_notes
-from skmtl.tables import predict_blocks, predict_table, write_table
+from skmtl.cli.console import check_new, warnings_as_notes
 
 
 def predict(
@@ -16,7 +15,19 @@ def predict(
     out: Annotated[Path, typer.Option(metavar="FILE", help="The predictions, as .csv or .parquet.")],
     interval: o.Interval = None,
     task_column: o.TaskColumn = None,
+    keep: Annotated[
+        str,
+        typer.Option(metavar="A,B,C", help="Columns of the table to pass on, such as ids.", rich_help_panel=o.TABLE),
+    ] = "",
+    proba: Annotated[bool, typer.Option("--proba", help="Probabilities of the classes instead of classes.")] = False,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Scores of the classes, of which the largest or the sign decides.")
+    ] = False,
     delimiter: o.Delimiter = None,
+    decimal: o.Decimal = None,
+    thousands: o.Thousands = None,
+    encoding: o.Encoding = None,
+    overwrite: o.Overwrite = False,
     engine: o.Engine = "pandas",
     scheduler: o.Scheduler = None,
 ) -> None:
@@ -25,18 +36,33 @@ def predict(
     With --interval 0.9 the ends of intervals that hold nine labels in ten stand beside each prediction.
     With --engine dask the predictions are a folder of parts.
     """
+    from skmtl.tables import predict_blocks, predict_table, write_table
+
+    if proba and scores:
+        raise ValueError("--proba and --scores cannot both fill the columns; say one of them.")
+    kind = "probabilities" if proba else "scores" if scores else "predictions"
+    written = o.make_format(delimiter, decimal, thousands, encoding)
     if o.check_engine(engine, scheduler):
         if interval is not None:
             raise ValueError("--interval is not possible with --engine dask; predict a part of the table at a time.")
         if task_column is not None:
             raise ValueError("--task-column is not possible with --engine dask; every task is predicted.")
+        if keep or kind != "predictions":
+            raise ValueError("--keep, --proba and --scores are not possible with --engine dask; leave them out.")
         with warnings_as_notes(), o.connected(scheduler):
-            n_parts = predict_blocks(o.load_file(model), table, out, delimiter=delimiter)
+            n_parts = predict_blocks(o.load_file(model), table, out, written)
         print(f"Wrote {out}: {n_parts} parts.")
         return
+    check_new(out, overwrite=overwrite)
     with warnings_as_notes():
         predictions = predict_table(
-            o.load_file(model), table, task_column=task_column, delimiter=delimiter, interval=interval
+            o.load_file(model),
+            table,
+            written,
+            task_column=task_column,
+            keep=o.names_in(keep),
+            kind=kind,
+            interval=interval,
         )
-    write_table(predictions, out)
+        write_table(predictions, out)
     print(f"Wrote {out}: {len(predictions)} rows, {len(predictions.columns)} columns.")

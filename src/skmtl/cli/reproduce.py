@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from skmtl.cli.console import progress_bars, warnings_as_notes
+from skmtl.cli.console import warnings_as_notes
+from skmtl.cli.progress import working
 
 NAMES = "synthetic, scenes or attributes"
 
@@ -26,10 +27,10 @@ def reproduce(
     from skmtl import experiments
 
     options = dict(experiments.parse_setting(text) for text in settings or [])
-    with warnings_as_notes(), progress_bars() as show:
+    with warnings_as_notes(), working() as work:
 
         def move(done: int, total: int, what: str) -> None:
-            show({"step": name, "part": f"{done}/{total} {what}", "done": done, "total": total})
+            work.show({"step": name, "part": f"{done}/{total} {what}", "done": done, "total": total})
 
         folder = experiments.run(name, out=out, data=data, quick=quick, n_jobs=jobs, progress=move, **options)
     print((folder / "table.md").read_text(encoding="utf-8"))

@@ -133,8 +133,8 @@ def read_arff(path: PathLike) -> ArffTable:
     try:
         parse = _parse_sparse if rows and rows[0].startswith("{") else _parse_dense
         return ArffTable(columns, parse(rows, columns))
-    except ValueError as error:
-        raise ValueError(f"{file}: {error}") from None
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{file}: {' '.join(str(error).split())}") from None
 
 
 def _column(line: str, file: Path) -> Column:

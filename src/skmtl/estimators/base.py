@@ -1,5 +1,7 @@
 """What regression and classification share: the road from rows to a fitted model."""
 
+from __future__ import annotations
+
 import warnings
 from contextlib import suppress
 from dataclasses import replace
@@ -25,16 +27,16 @@ from skmtl.features import KERNELS, KernelFacts, make_feature_map
 from skmtl.losses.base import Loss, check_loss
 from skmtl.objective import predictor_structure
 from skmtl.penalties import check_penalty
-from skmtl.solvers.solve import Solution
-from skmtl.solvers.training import Effort, Settings, Training, single_tasks
+from skmtl.solvers.solve import Interrupted, Solution
+from skmtl.solvers.training import Effort, Model, Settings, Training, single_tasks
 from skmtl.targets import Coding, TaskData
 
 # A kernel that is not in the table is refused by ``fit``, not by those who ask for tags.
 UNKNOWN = KernelFacts()
 # Fitted attributes that not every fit sets.
 SOMETIMES = ("classes_", "coef_", "dual_coef_", "feature_coef_", "feature_names_in_", "landmarks_")
-# How far the data term of the returned model may be from the one that was certified, relative to the objective.
-ROUNDING = 1e-6
+# How often a model is refined whose objective is not the one that was certified.
+REFINEMENTS = 4
 
 
 class MultiTaskEstimator(LearnedTasks, DrawsRelations, BaseEstimator):
@@ -48,6 +50,24 @@ class MultiTaskEstimator(LearnedTasks, DrawsRelations, BaseEstimator):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = not isinstance(self.kernel, str) or KERNELS.get(self.kernel, UNKNOWN).sparse_rows
         return tags
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also those of the penalty: ``penalty__mu=0.5`` works where the penalty is a name too.
+
+        Parameters
+        ----------
+        **params
+            Parameters by name; those of the penalty begin with ``penalty__``.
+
+        Returns
+        -------
+        self : estimator
+        """
+        penalty = params.get("penalty", self.penalty)
+        if isinstance(penalty, str) and any(name.startswith("penalty__") for name in params):
+            # A name has no parameters; the penalty that it stands for, whatever the number of tasks, does.
+            params["penalty"] = check_penalty(penalty, 2)
+        return super().set_params(**params)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> Self:
         """Learn predictors and structure.
@@ -70,7 +90,8 @@ class MultiTaskEstimator(LearnedTasks, DrawsRelations, BaseEstimator):
         Returns
         -------
         self : estimator
-            Fitted. An error, or an interruption, leaves the estimator as it was.
+            Fitted. An error leaves the estimator as it was. So does an interruption (Ctrl-C) before the first
+            certificate; later, it gives the best model so far, with a warning that says what is proved of it.
         """
         # The road: what the user passed is cleaned, decomposed once, solved with proof, and published at the very end.
         loss = check_loss(self.loss, purpose=self.purpose)
@@ -78,7 +99,10 @@ class MultiTaskEstimator(LearnedTasks, DrawsRelations, BaseEstimator):
         settings, effort = make_settings(self, data.labels.n_tasks), make_effort(self)
         check_labels(data, loss, intercept=self.fit_intercept)
         training = train(self, data, loss)
-        solution = training.solve(settings, effort, callback=self.callback)
+        try:
+            solution = training.solve(settings, effort, callback=self.callback)
+        except Interrupted as stop:
+            solution = stop.solution
         return publish(self, training, settings, solution)
 
     def predict(self, X: Any, tasks: Any = None) -> Any:
@@ -128,6 +152,7 @@ def make_map(estimator: Any, feature_scale: Array | None = None) -> Any:
         landmarks=estimator.landmarks,
         random_state=estimator.random_state,
         feature_scale=feature_scale,
+        up_to_constants=bool(estimator.fit_intercept),
     )
 
 
@@ -178,19 +203,23 @@ def check_labels(data: TaskData, loss: Loss, *, intercept: bool) -> None:
 
 def publish(estimator: Any, training: Training, settings: Settings, solution: Solution) -> Any:
     """Give an estimator what was learned, and warn where it is not what was asked for, or not what was proved."""
-    assign(estimator, training, settings, solution)
+    model, solution = _prove_returned(training, settings, solution, estimator.tol)
+    assign(estimator, training, settings, solution, model)
     if not solution.converged:
         advice = f"Raise max_iter (now {estimator.max_iter}), eps (now {estimator.eps_:.3g}) or tol."
+        if solution.lost:
+            advice = f"Standardize the features, raise alpha (now {settings.alpha:.3g}), or use another kernel."
         warnings.warn(f"{solution.status} {advice}", ConvergenceWarning, stacklevel=3)
-    _check_returned(estimator, training, solution)
     return estimator
 
 
-def assign(estimator: Any, training: Training, settings: Settings, solution: Solution) -> Any:
+def assign(
+    estimator: Any, training: Training, settings: Settings, solution: Solution, model: Model | None = None
+) -> Any:
     """Set the fitted attributes of an estimator, all at once: the only place that does."""
     # Everything that can fail comes first, so that an error leaves the estimator as it was.
     data = training.data
-    coef, intercept = training.model(solution)
+    coef, intercept = training.model(solution) if model is None else model
     fitted = {
         "n_features_in_": data.n_features,
         "task_names_": data.task_names,
@@ -257,29 +286,28 @@ def _spread_over_columns(coef: Array, data: TaskData) -> Array:
     return full
 
 
-def _check_returned(estimator: Any, training: Training, solution: Solution) -> None:
-    """Warn where the model that is returned does not fit the training rows as the certified solution does.
+def _prove_returned(training: Training, settings: Settings, solution: Solution, tol: float) -> tuple[Model, Solution]:
+    """The model that is returned, and the solution with objective and gap of that very model.
 
     The certificate speaks of coordinates in which the rows are centered and whitened. On the way back to the feature
     map digits can be lost, for example where features are large beside their spread and the kernel is a polynomial.
     """
+    model = training.model(solution)
     if training.labels.in_blocks:
         # Another pass over all rows would be needed.
-        return
-    # The penalty needs no second look: it is that of the solver's coefficients, of which the model's are a linear map.
-    before = training.data_term(training.scores(solution))
-    coef = estimator.solution_.coef
-    if training.data.pairwise and training.data.rows is not None:
-        coef = coef[training.data.rows]
-    after = training.data_term(training.returned_scores(coef, estimator.intercept_))
-    if abs(after - before) > max(ROUNDING, estimator.tol) * abs(solution.objective):
-        warnings.warn(
-            f"The certificate is not of this model: on the training rows its loss is {after:.3g}, and that of the "
-            f"certified solution {before:.3g}. Digits were lost to rounding on the way back from the solver; "
-            "standardize the features, or use another kernel.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
+        return model, solution
+    values = training.values(model.coef)
+    objective = training.objective(solution, settings, model, values)
+    for _ in range(REFINEMENTS):
+        if solution.agrees(objective, tol):
+            break
+        refined = training.refine(solution, model, values)
+        refined_values = training.values(refined.coef)
+        better = training.objective(solution, settings, refined, refined_values)
+        if not abs(better - solution.objective) < 0.5 * abs(objective - solution.objective):
+            break
+        model, values, objective = refined, refined_values, better
+    return model, solution.returned(objective, tol)
 
 
 def _predictions(coding: Coding, loss: Loss, F: Array) -> NDArray[Any]:

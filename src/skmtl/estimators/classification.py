@@ -1,5 +1,7 @@
 """Multi-task classification."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

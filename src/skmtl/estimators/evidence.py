@@ -85,7 +85,7 @@ class Evidence:
     @cached_property
     def design(self) -> Design:
         """The training rows decomposed, as in the fit."""
-        Z, weight = self.feature_map.transform(self.X), self.labels.row_weight()
+        Z, weight = self.feature_map.transform(self.X), self.labels.design_weight()
         return make_design(self.feature_map, Z, weight, intercept=self.intercept, overwrite=self.feature_map.fresh)
 
     @cached_property

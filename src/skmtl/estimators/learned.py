@@ -1,5 +1,7 @@
 """What a fitted estimator can be asked about its tasks and features."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -50,7 +50,7 @@ def next_scale(estimator: Any, training: Training) -> Array:
     solution = training.solve(settings, effort)
     if not solution.converged:
         warnings.warn(f"A round of metric_rounds: {solution.status}", ConvergenceWarning, stacklevel=4)
-    coef, _ = training.model(solution)
+    coef = training.model(solution).coef
     X, weight = _rows_of(training)
     squares = mean_squared_slopes(training.feature_map, coef / training.scaling.scale, X, weight)
     squares = share_in_groups(squares, estimator.feature_groups)

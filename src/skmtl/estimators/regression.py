@@ -1,5 +1,7 @@
 """Multi-task regression."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

@@ -132,7 +132,10 @@ def new_figure(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError('Figures need Matplotlib, which is not installed: pip install "skmtl[app]"') from error
+        raise ImportError(
+            "Figures need Matplotlib, which is not installed; install it, or say "
+            'pip install ".[app]" in the folder of skmtl.'
+        ) from error
     size = kwargs.pop("figsize", (6.4, 4.0))
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)

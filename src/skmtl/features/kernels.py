@@ -1,8 +1,18 @@
-"""What is known about each kernel: the one table that estimators, searches and reports read."""
+r"""What is known about each kernel: the one table that estimators, searches and reports read.
+
+Kernels of differences do not change when all rows are moved to an origin m among them, which costs features far from
+zero no digits. A polynomial kernel does, but
+
+.. math:: \tilde k(x, z) = k(x, z) - k(x, m) - k(m, z) + k(m, m)
+
+differs from it by functions of x alone and of z alone. Coefficients that sum to zero, as those of a model with
+intercepts on all rows do, make the same functions of both, up to constants.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -15,6 +25,8 @@ Kernel = str | Callable[..., float]
 
 # Rows evaluated against one another for the diagonal of a kernel.
 DIAGONAL_BLOCK = 64
+# Binomials of higher degrees cost more than they save.
+LARGEST_DEGREE = 8
 
 
 @dataclass(frozen=True)
@@ -32,12 +44,15 @@ class KernelFacts:
     distances : callable or None
         Distances between rows, of which k is a function of gamma times that distance; gamma, an inverse width, is then
         searched around one over their median. None where gamma is not searched.
+    of_differences : bool
+        Whether k depends on the difference of two rows alone, so that all rows may be moved.
     """
 
     parameters: tuple[str, ...] = ()
     sparse_rows: bool = True
     positive: bool = True
     distances: Callable[[Any], Array] | None = None
+    of_differences: bool = False
 
 
 # Polynomial and sigmoid kernels have a gamma that is no inverse width: nothing is gained by searching it.
@@ -47,11 +62,11 @@ KERNELS: dict[str, KernelFacts] = {
     "additive_chi2": KernelFacts(sparse_rows=False, positive=False),
     "chi2": KernelFacts(("gamma",), sparse_rows=False),
     "cosine": KernelFacts(),
-    "laplacian": KernelFacts(("gamma",), distances=manhattan_distances),
+    "laplacian": KernelFacts(("gamma",), distances=manhattan_distances, of_differences=True),
     "linear": KernelFacts(),
     "poly": _POLYNOMIAL,
     "polynomial": _POLYNOMIAL,
-    "rbf": KernelFacts(("gamma",), distances=partial(euclidean_distances, squared=True)),
+    "rbf": KernelFacts(("gamma",), distances=partial(euclidean_distances, squared=True), of_differences=True),
     "sigmoid": KernelFacts(("gamma", "coef0"), positive=False),
 }
 # Of a function that the user wrote nothing is known; it gets the rows as they are.
@@ -76,3 +91,27 @@ def kernel_diagonal(X: Any, evaluate: Callable[[Any, Any], Array]) -> Array:
     """k(x, x) at every row, from small blocks of the kernel, of shape (n,)."""
     pieces = [X[i : i + DIAGONAL_BLOCK] for i in range(0, X.shape[0], DIAGONAL_BLOCK)]
     return np.concatenate([np.diag(evaluate(piece, piece)) for piece in pieces])
+
+
+def can_expand(degree: Any) -> bool:
+    """Whether a polynomial kernel of this degree can be seen from an origin."""
+    return float(degree).is_integer() and 1 <= degree <= LARGEST_DEGREE
+
+
+def polynomial_from(origin: Array, X: Array, Z: Array, *, gamma: float | None, degree: float, coef0: float) -> Array:
+    """k(x, z) - k(x, m) - k(m, z) + k(m, m) for k = (gamma x'z + coef0)^degree, without the cancellation."""
+    degree = int(degree)
+    gamma = 1.0 / X.shape[1] if gamma is None else gamma
+    U, V = X - origin, Z - origin
+    # gamma x'z + coef0 = level + a + b + cross.
+    level = gamma * float(origin @ origin) + coef0
+    a, b = (gamma * (U @ origin))[:, None], gamma * (V @ origin)
+    cross = gamma * (U @ V.T)
+    plane, inner = a + b, a + b + cross
+    total = np.zeros_like(cross)
+    for k in range(1, degree + 1):
+        # (plane + cross)^k - a^k - b^k, in products.
+        bent = sum((inner**j * plane ** (k - 1 - j) for j in range(1, k)), start=plane ** (k - 1))
+        mixed = sum((comb(k, j) * a**j * b ** (k - j) for j in range(1, k)), start=np.zeros(()))
+        total += comb(degree, k) * level ** (degree - k) * (cross * bent + mixed)
+    return total

@@ -3,6 +3,8 @@
 A predictor is ``transform(X) @ coef``, and its squared norm ``coef' M coef`` with M the map's metric.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -14,9 +16,16 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import check_random_state
 
 from skmtl._linalg import Array, eigvalsh
-from skmtl._rows import as_rows
+from skmtl._rows import as_rows, check_kernel_fits
 from skmtl._validation import check_count, check_positive
-from skmtl.features.kernels import KERNELS, Kernel, kernel_diagonal, unknown_kernel
+from skmtl.features.kernels import (
+    KERNELS,
+    Kernel,
+    can_expand,
+    kernel_diagonal,
+    polynomial_from,
+    unknown_kernel,
+)
 from skmtl.features.landmarks import leverage_landmarks, pivoted_cholesky, uniform_landmarks
 
 # How landmarks are drawn, or the landmarks themselves.
@@ -76,6 +85,10 @@ class FeatureMap(BaseEstimator):
         """R W: coefficients on Z, of shape (D, T), of predictors W in those coordinates."""
         return W
 
+    def squared_norms(self, coef: Array, F: Array) -> Array:
+        """Squared norms of predictors, (T,), from coefficients on Z and, where ``on_rows``, their values Z coef."""
+        return np.sum(coef * (F if self.on_rows else coef), axis=0)
+
 
 class LinearMap(FeatureMap):
     """The features themselves: the linear kernel seen from the primal."""
@@ -108,22 +121,32 @@ class KernelMap(FeatureMap):
         Parameters of the kernel; names that a kernel does not take are ignored, as in ``KernelRidge``.
     feature_scale : ndarray of shape (d,), optional
         Features are multiplied by it before the kernel is taken; rows that are kept are as they came.
+    up_to_constants : bool
+        Whether coefficients will sum to zero, so that a polynomial kernel may be replaced by one that makes the same
+        functions up to constants, and keeps the digits of features that are far from zero.
     """
 
     on_rows = fresh = dual = True
 
     def __init__(
-        self, kernel: Kernel = "rbf", params: Mapping[str, Any] | None = None, feature_scale: Array | None = None
+        self,
+        kernel: Kernel = "rbf",
+        params: Mapping[str, Any] | None = None,
+        feature_scale: Array | None = None,
+        up_to_constants: bool = False,
     ) -> None:
         self.kernel = kernel
         self.params = params
         self.feature_scale = feature_scale
+        self.up_to_constants = up_to_constants
 
     def fit(self, X: Array) -> Self:
-        self.X_fit_ = X
+        self.X_fit_, self.origin_ = X, _mean_row(X)
         return self
 
     def transform(self, X: Array) -> Array:
+        if X is self.X_fit_ and self.on_rows:
+            check_kernel_fits(X.shape[0])
         return self._evaluate(X, self.X_fit_)
 
     def n_functions(self, n_features: int) -> int:
@@ -143,12 +166,26 @@ class KernelMap(FeatureMap):
 
     def _evaluate(self, X: Any, other: Any) -> Array:
         """The kernel at pairs of rows."""
+        if self._expands(X):
+            params = {"gamma": None, "degree": 3, "coef0": 1.0, **(self.params or {})}
+            return polynomial_from(*(self.scaled(rows) for rows in (self.origin_, X, other)), **params)
         # Scikit-learn has shorter ways for a set of rows and itself.
-        one = self.scaled(X)
-        two = one if other is X else self.scaled(other)
+        one = self.scaled(self._moved(X))
+        two = one if other is X else self.scaled(self._moved(other))
         return np.asarray(
             pairwise_kernels(one, two, metric=self.kernel, filter_params=True, **(self.params or {})), dtype=float
         )
+
+    def _expands(self, X: Any) -> bool:
+        """Whether the kernel is a polynomial that is seen from the origin."""
+        polynomial = self.kernel in ("poly", "polynomial") and not sparse.issparse(X)
+        return polynomial and self.up_to_constants and can_expand((self.params or {}).get("degree", 3))
+
+    def _moved(self, X: Any) -> Any:
+        """Rows seen from the origin, where differences alone count."""
+        if callable(self.kernel) or not KERNELS[self.kernel].of_differences or sparse.issparse(X):
+            return X
+        return X - self.origin_
 
 
 class PrecomputedMap(FeatureMap):
@@ -200,7 +237,9 @@ class NystroemMap(KernelMap):
         self.random_state = random_state
 
     def fit(self, X: Any) -> Self:
+        self.origin_ = np.zeros(X.shape[1])
         points = self._given(X.shape[1]) if not isinstance(self.landmarks, str) else self._drawn(X)
+        self.origin_ = _mean_row(points)
         K = self._evaluate(points, points)
         if not np.all(np.isfinite(K)):
             raise ValueError("the kernel has NaN or infinite values here; scale the features or change its parameters.")
@@ -227,6 +266,9 @@ class NystroemMap(KernelMap):
 
     def lift(self, W: Array) -> Array:
         return linalg.solve_triangular(self.factor_, W, lower=True, trans="T", check_finite=False)
+
+    def squared_norms(self, coef: Array, F: Array) -> Array:
+        return np.asarray(np.sum((self.factor_.T @ coef) ** 2, axis=0))
 
     def _given(self, n_features: int) -> Any:
         given: Any = self.landmarks
@@ -263,10 +305,11 @@ def make_feature_map(
     landmarks: Landmarks = "uniform",
     random_state: Any = None,
     feature_scale: Array | None = None,
+    up_to_constants: bool = False,
 ) -> FeatureMap:
     """The feature map of a kernel given by name or as a callable; approximated if there are ``n_components``.
 
-    ``feature_scale`` is for kernels that are not the features themselves.
+    ``feature_scale`` is for kernels that are not the features themselves, and ``up_to_constants`` for exact ones.
     """
     if not callable(kernel) and kernel not in tuple(KERNELS):
         raise unknown_kernel(kernel)
@@ -281,4 +324,9 @@ def make_feature_map(
         return LinearMap()
     if kernel == "precomputed":
         return PrecomputedMap()
-    return KernelMap(kernel, params, feature_scale)
+    return KernelMap(kernel, params, feature_scale, up_to_constants)
+
+
+def _mean_row(X: Any) -> Array:
+    """The mean of the rows, (d,); zero where the rows are sparse, for moving would fill them."""
+    return np.zeros(X.shape[1]) if sparse.issparse(X) else np.asarray(X.mean(axis=0))

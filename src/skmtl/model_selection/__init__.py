@@ -3,34 +3,42 @@
 from skmtl.model_selection.compare import compare_methods
 from skmtl.model_selection.coverage import interval_coverage
 from skmtl.model_selection.cv import MultiTaskClassifierCV, MultiTaskRegressorCV
+from skmtl.model_selection.judging import Judgement, judge_model
 from skmtl.model_selection.kernel_choice import KernelChoice, choose_kernel, quick_search
 from skmtl.model_selection.other_candidates import best_candidate
 from skmtl.model_selection.parameter_choice import (
     ParameterChoice,
     choose_parameters,
-    compare_with_independent,
     given_parameters,
+    judge_choice,
 )
 from skmtl.model_selection.path import StructurePath, structure_path
+from skmtl.model_selection.readable import both_graphs, readable_graph
 from skmtl.model_selection.scores import SCORES, target_scores
 from skmtl.model_selection.stability import edge_stability
+from skmtl.model_selection.verdict import describe_comparison
 
 __all__ = [
     "SCORES",
+    "Judgement",
     "KernelChoice",
     "MultiTaskClassifierCV",
     "MultiTaskRegressorCV",
     "ParameterChoice",
     "StructurePath",
     "best_candidate",
+    "both_graphs",
     "choose_kernel",
     "choose_parameters",
     "compare_methods",
-    "compare_with_independent",
+    "describe_comparison",
     "edge_stability",
     "given_parameters",
     "interval_coverage",
+    "judge_choice",
+    "judge_model",
     "quick_search",
+    "readable_graph",
     "structure_path",
     "target_scores",
 ]

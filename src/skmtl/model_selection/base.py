@@ -1,5 +1,7 @@
 """What both searches share: the fit, and handing on to the best estimator they found."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar, Self
 
 import pandas as pd
@@ -13,7 +15,8 @@ from skmtl._validation import is_dask
 from skmtl.estimators.base import check_labels
 from skmtl.estimators.clean import clean
 from skmtl.losses.base import check_loss
-from skmtl.model_selection.candidates import describe_choice, make_results
+from skmtl.model_selection.candidates import make_results
+from skmtl.model_selection.choice_verdict import describe_choice
 from skmtl.model_selection.scores import score_name
 from skmtl.model_selection.search import select
 
@@ -60,7 +63,9 @@ class MultiTaskSearch(DrawsRelations, BaseEstimator):
             return getattr(self.best_estimator_, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None, groups: Any = None
+    ) -> Self:
         """Search, and fit the best candidate to all rows.
 
         Parameters
@@ -73,6 +78,8 @@ class MultiTaskSearch(DrawsRelations, BaseEstimator):
             A label of weight 2 counts like two equal ones.
         tasks : array-like of shape (n_samples,), optional
             Long format: the task of each row, and y has one column.
+        groups : array-like of shape (n_samples,), optional
+            Rows of a group, such as visits of a patient, are never in the training and the test rows of the same fold.
 
         Returns
         -------
@@ -87,14 +94,14 @@ class MultiTaskSearch(DrawsRelations, BaseEstimator):
             )
         model = self.model()
         loss = check_loss(self.loss, purpose=model.purpose)
-        data = clean(model, X, y, sample_weight, tasks)
+        data = clean(model, X, y, sample_weight, tasks).grouped(groups)
         check_labels(data, loss, intercept=self.fit_intercept)
         found = select(self, model, data, loss)
         best = found.best_estimator
         self.cv_results_ = make_results(found.candidates, found.outcome)
         self.best_index_, self.best_score_ = found.chosen, float(found.outcome.means[found.chosen])
         self.scoring_ = score_name(self.scoring, data)
-        self.verdict_ = describe_choice(found.candidates, found.outcome, found.chosen, self.scoring_)
+        self.verdict_ = describe_choice(found, data, self.scoring_)
         chosen = CHOSEN if best.metric_rounds == 0 else (*CHOSEN, "metric_rounds", "metric_alpha")
         self.best_params_ = {name: getattr(best, name) for name in chosen}
         self.alpha_, self.penalty_, self.common_, self.gamma_ = best.alpha, best.penalty_, best.common, best.gamma
@@ -125,10 +132,40 @@ class MultiTaskSearch(DrawsRelations, BaseEstimator):
         check_is_fitted(self)
         return self.best_estimator_.predict_frame(X)
 
-    def relations(self) -> pd.DataFrame:
-        """The relations between tasks that the best estimator learned; see its ``relations``."""
+    def relations(
+        self, X: Any = None, y: Any = None, *, n_resamples: int = 100, sample_weight: Any = None, tasks: Any = None
+    ) -> pd.DataFrame:
+        """The relations that the best estimator predicts with and, given the rows, those that are stable beside them.
+
+        Cross-validation asks which graph predicts best, and that is often a dense one. With the rows that were passed
+        to ``fit`` the graph is learned again on halves of them, at a mu that leaves few false edges: one to look at.
+
+        Parameters
+        ----------
+        X, y : array-like, optional
+            As for ``fit``.
+        n_resamples : int, default=100
+            How many halves.
+        sample_weight, tasks : array-like, optional
+            As for ``fit``.
+
+        Returns
+        -------
+        DataFrame
+            Without rows what ``relations`` of the best estimator returns, the graph that predicts. With rows what
+            :func:`skmtl.model_selection.both_graphs` returns: ``weight`` and ``correlation`` are of the graph that
+            predicts, ``stable``, ``frequency`` and ``stable_weight`` of the one to look at.
+        """
         check_is_fitted(self)
-        return self.best_estimator_.relations()
+        if X is None:
+            return self.best_estimator_.relations()
+        # Asks for the class that is defined here.
+        from skmtl.model_selection.readable import both_graphs, readable_graph
+
+        rows = {"sample_weight": sample_weight, "tasks": tasks}
+        return both_graphs(
+            self.best_estimator_.relations(), readable_graph(self.best_estimator_, X, y, n_resamples, **rows)
+        )
 
     def to_networkx(self) -> Any:
         """The relations as a graph; see ``to_networkx`` of the best estimator."""

@@ -1,4 +1,4 @@
-"""The candidates of a search, which of them to take, and what to say about it."""
+"""The candidates of a search, and which of them to take."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
@@ -271,32 +271,3 @@ def make_results(candidates: Sequence[Candidate], outcome: CandidateScores) -> d
     results["rank_test_score"] = np.array([1 + int(np.sum(with_nan > value)) for value in with_nan], dtype=np.int32)
     results["mean_edges"] = outcome.edges.mean(axis=1)
     return results
-
-
-def describe_choice(candidates: Sequence[Candidate], outcome: CandidateScores, chosen: int, score: str) -> str:
-    """Whether sharing won over independent tasks, as a sentence."""
-    means = np.where(np.isnan(outcome.means), -np.inf, outcome.means)
-    apart = np.array([candidate.independent for candidate in candidates])
-    if apart.all():
-        return f"There is nothing to share; independent tasks score {means[chosen]:.4g} ({score})."
-    alone, shared = (int(np.argmax(np.where(which, means, -np.inf))) for which in (apart, ~apart))
-    if apart[chosen]:
-        rest = f"{means[shared]:.4g} of the best shared model ({_name(candidates[shared])})"
-        if means[shared] > means[chosen]:
-            return f"Independent tasks are taken: {score} {means[chosen]:.4g} is within one standard error of {rest}."
-        return f"Independent tasks win: {score} {means[chosen]:.4g}, against {rest}. Sharing does not help here."
-    if means[chosen] < means[alone]:
-        return (
-            f"A shared model is taken ({_name(candidates[chosen])}): {score} {means[chosen]:.4g} is within one "
-            f"standard error of the best, but independent tasks have {means[alone]:.4g}."
-        )
-    wins = int(np.sum(outcome.scores[chosen] > outcome.scores[alone]))
-    return (
-        f"Sharing wins: {score} {means[chosen]:.4g} with {_name(candidates[chosen])}, against {means[alone]:.4g} "
-        f"of independent tasks; better on {wins} of {outcome.scores.shape[1]} folds."
-    )
-
-
-def _name(candidate: Candidate) -> str:
-    """What a candidate shares."""
-    return "a common part" if candidate.penalty.name == Independent.name else candidate.penalty.name

@@ -1,5 +1,7 @@
 """Does sharing help my tasks? Every method on the same folds, against independent tasks."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -9,7 +11,6 @@ import pandas as pd
 from joblib import Parallel, delayed
 from joblib import hash as hash_of
 from numpy.typing import ArrayLike
-from scipy import stats
 from sklearn.base import clone
 
 from skmtl._linalg import Array
@@ -19,12 +20,11 @@ from skmtl.losses.base import Loss, check_loss
 from skmtl.model_selection.base import MultiTaskSearch
 from skmtl.model_selection.cv import MultiTaskRegressorCV
 from skmtl.model_selection.folds import Callback, Progress, Split, keep_finished, make_splits, test_labels
+from skmtl.model_selection.held_out import compare_scores, score_constant, score_tasks, test_share
 from skmtl.model_selection.scores import Score, check_score, own_score, score_name
 from skmtl.model_selection.search import select
 from skmtl.penalties import PENALTIES, Independent, check_penalty
 from skmtl.targets import TaskData
-
-ALL_TASKS = "(all tasks)"
 
 
 def compare_methods(
@@ -38,7 +38,9 @@ def compare_methods(
     level: float = 0.95,
     sample_weight: ArrayLike | None = None,
     tasks: Any = None,
+    groups: Any = None,
     n_jobs: int | None = None,
+    verbose: int = 0,
     callback: Callback | None = None,
 ) -> pd.DataFrame:
     """Compare methods with independent tasks, task by task, hyper-parameters chosen within every training fold.
@@ -65,21 +67,28 @@ def compare_methods(
         Weights, as for ``fit``.
     tasks : array-like of shape (n_samples,), optional
         Long format: the task of each row.
+    groups : array-like of shape (n_samples,), optional
+        Rows of a group stay together in the outer and the inner folds.
     n_jobs : int, optional
         Folds and methods in parallel, through joblib.
+    verbose : int, default=0
+        Above zero, every fit of a method to a fold is a line on the screen.
     callback : callable, optional
         Called with ``{"done": k, "total": n, "remaining": seconds}`` after every fit of a method to a fold.
 
     Returns
     -------
     DataFrame
-        A row per method and task, and one for all tasks together: ``method``, ``task``, ``score``, ``independent``
-        (the score of independent tasks, which have nothing in common), ``difference`` with its interval ``low`` and
-        ``high``, and ``verdict``: "helps", "hurts" or "no evidence". Intervals are those of the corrected paired t-test
-        over the folds.
+        A row per method and task, and one for all tasks together: ``method``, ``task``, ``scoring`` (the name of the
+        score), ``score``, ``independent`` (the score of independent tasks, which have nothing in common), ``constant``
+        (that of the mean of the training labels), ``difference`` of the first two with its interval ``low`` and
+        ``high``, ``verdict``: "helps", "hurts", "too close to call", or "no better than a constant" where neither is;
+        and ``predictable``: whether the method or independent tasks are beyond the constant by two standard errors.
+        Intervals are those of the corrected paired t-test over the folds.
 
     See Also
     --------
+    describe_comparison : The same in one sentence.
     MultiTaskRegressorCV : Chooses parameters, with independent tasks among the candidates.
     edge_stability : Which relations come back on other rows.
 
@@ -104,8 +113,9 @@ def compare_methods(
         raise TypeError(f"estimator={estimator!r} does not choose its parameters; pass one with CV at the end.")
     model = search.model()
     loss = check_loss(search.loss, purpose=model.purpose)
-    data = clean(model, X, Y, sample_weight, tasks)
-    score = check_score(score_name(search.scoring if scoring is None else scoring, data))
+    data = clean(model, X, Y, sample_weight, tasks).grouped(groups)
+    name_of_score = score_name(search.scoring if scoring is None else scoring, data)
+    score = check_score(name_of_score)
     own_score(score, data)  # refuses a score of classes for numbers, before the work starts
     splits = make_splits(cv, data)
     named = {Independent.name: Independent(), **_check_methods(methods)}
@@ -114,15 +124,16 @@ def compare_methods(
     jobs = (delayed(fold)(penalty, split) for split in splits for penalty in named.values())
     values = keep_finished(
         Parallel(n_jobs=n_jobs, return_as="generator")(jobs),
-        Progress(callback, len(splits) * len(named)),
+        Progress(callback, len(splits) * len(named), verbose=bool(verbose)),
         "fits",
         at_least=len(named),
     )
     n_folds = len(values) // len(named)
     scores = np.array(values[: n_folds * len(named)]).reshape(n_folds, len(named), -1).swapaxes(0, 1)
-    ratio = float(np.mean([len(test) / len(train) for train, test in splits]))
+    constant = score_constant(score, data, splits[:n_folds])
+    shared = {"tasks": data.task_names.tolist(), "ratio": test_share(splits), "level": level, "scoring": name_of_score}
     tables = [
-        _compare(name, one, scores[0], data.task_names.tolist(), ratio, level)
+        compare_scores(name, one, scores[0], constant, **shared)
         for name, one in zip(list(named)[1:], scores[1:], strict=True)
     ]
     return pd.concat(tables, ignore_index=True)
@@ -164,9 +175,9 @@ def _name(method: Any) -> str:
 
 
 def _score_fold(search: Any, data: TaskData, loss: Loss, score: Score, penalty: Any, split: Split) -> Array:
-    """Scores of every task, and their mean, of one method on one fold; more is better."""
+    """Scores of every task, and of all together, of one method on one fold; more is better."""
     train, test = split
-    chosen = clone(search).set_params(penalty=penalty, callback=None)
+    chosen = clone(search).set_params(penalty=penalty, callback=None, verbose=0)
     if isinstance(penalty, Independent):
         # Nothing in common, whatever the methods may have.
         chosen.set_params(commons=[0.0])
@@ -178,45 +189,4 @@ def _score_fold(search: Any, data: TaskData, loss: Loss, score: Score, penalty: 
     if labels.long:
         # Of every row its own task.
         F = labels.arrange(F[np.arange(len(F)), labels.tasks])
-    per_task = score.signed(labels, F, data.labels.stats().spread ** 2)
-    return np.append(per_task, own_score(score, data)(labels, F))
-
-
-def _compare(name: str, scores: Array, alone: Array, tasks: list[Any], ratio: float, level: float) -> pd.DataFrame:
-    """Paired differences over folds, of shape (n_folds, n_tasks + 1), with intervals and verdicts."""
-    low, high = paired_interval(scores - alone, ratio, level)
-    return pd.DataFrame(
-        {
-            "method": name,
-            "task": [*tasks, ALL_TASKS],
-            "score": _column_means(scores),
-            "independent": _column_means(alone),
-            "difference": _column_means(scores - alone),
-            "low": low,
-            "high": high,
-            "verdict": np.where(low > 0.0, "helps", np.where(high < 0.0, "hurts", "no evidence")),
-        }
-    )
-
-
-def paired_interval(differences: Array, ratio: float, level: float) -> tuple[Array, Array]:
-    """The interval of the mean of each column over folds that share training rows; all numbers for a single fold.
-
-    ``ratio`` is the number of test rows to that of training rows: folds are not independent, and the variance of
-    their mean is (1/K + ratio) times that of one.
-    """
-    known = ~np.isnan(differences)
-    count = known.sum(axis=0)
-    mean = _column_means(differences)
-    squares = np.where(known, (differences - mean) ** 2, 0.0).sum(axis=0)
-    variance = squares / np.maximum(count - 1, 1) * (1.0 / np.maximum(count, 1) + ratio)
-    quantile = stats.t.ppf(0.5 + 0.5 * level, np.maximum(count - 1, 1))
-    width = np.where(count > 1, quantile * np.sqrt(variance), np.inf)
-    return mean - width, mean + width
-
-
-def _column_means(values: Array) -> Array:
-    known = ~np.isnan(values)
-    count = known.sum(axis=0)
-    total = np.where(known, values, 0.0).sum(axis=0)
-    return np.divide(total, count, out=np.full(values.shape[1], np.nan), where=count > 0)
+    return score_tasks(score, data, labels, F)

@@ -1,5 +1,7 @@
 """Estimators that choose their own hyper-parameters."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -92,6 +94,8 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         final fit as in :class:`MultiTaskRegressor`.
     random_state : int, RandomState instance or None, default=None
         For drawing landmarks.
+    verbose : int, default=0
+        Above zero, every fold that is searched is a line on the screen, with an estimate of the time that is left.
 
     Attributes
     ----------
@@ -165,6 +169,7 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         max_iter: int = 200,
         callback: Callback | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.penalty = penalty
         self.alphas = alphas
@@ -193,6 +198,7 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         self.max_iter = max_iter
         self.callback = callback
         self.random_state = random_state
+        self.verbose = verbose
 
     def predict(self, X: Any, tasks: Any = None, return_std: bool = False, known: Any = None) -> Any:
         """Predictions of the best estimator, and how sure they are; see its ``predict``."""
@@ -259,6 +265,8 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         final fit as in :class:`MultiTaskRegressor`.
     random_state : int, RandomState instance or None, default=None
         For drawing landmarks.
+    verbose : int, default=0
+        Above zero, every fold that is searched is a line on the screen, with an estimate of the time that is left.
 
     Attributes
     ----------
@@ -312,6 +320,7 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         max_iter: int = 200,
         callback: Callback | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.penalty = penalty
         self.alphas = alphas
@@ -339,6 +348,7 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         self.max_iter = max_iter
         self.callback = callback
         self.random_state = random_state
+        self.verbose = verbose
 
     def decision_function(self, X: Any, tasks: Any = None) -> Any:
         """Scores of the best estimator; see its ``decision_function``."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GroupKFold, KFold
 
 from skmtl._linalg import SMALL_DECOMPOSITION, Array, single_threaded
 from skmtl.estimators.base import make_map, train
@@ -29,16 +29,19 @@ def make_splits(cv: Any, data: TaskData) -> list[Split]:
     """Pairs of training and test rows of the data.
 
     ``cv`` is a number of folds, a splitter, or pairs of indices into the rows that the user passed, of which those
-    without labels are left out. Whole numbers spread classes, and tasks in long format, evenly over the folds.
+    without labels are left out. Whole numbers spread classes, and tasks in long format, evenly over the folds, and keep
+    groups of rows together where there are some.
     """
     n_rows = data.labels.n_rows
-    if isinstance(cv, Integral) and not isinstance(cv, bool):
+    if data.groups is not None and isinstance(cv, Integral) and not isinstance(cv, bool):
+        pairs: Any = _grouped(data.groups, int(cv))
+    elif isinstance(cv, Integral) and not isinstance(cv, bool):
         _check_folds(int(cv), n_rows)
         strata = _strata(data)
-        pairs: Any = KFold(int(cv)).split(data.X) if strata is None else _stratified(strata, int(cv))
+        pairs = KFold(int(cv)).split(data.X) if strata is None else _stratified(strata, int(cv))
     elif hasattr(cv, "split") and not isinstance(cv, str):
         # Duck typing, as scikit-learn has it: whatever splits is a splitter.
-        pairs = cv.split(data.X, _column(data.labels))
+        pairs = cv.split(data.X, _column(data.labels), data.groups)
     elif np.iterable(cv) and not isinstance(cv, str):
         pairs = _positions(cv, data)
     else:
@@ -57,6 +60,14 @@ def test_labels(labels: Labels, train: NDArray[np.intp], test: NDArray[np.intp])
     """The labels of test rows, except of tasks without any among the training rows: nobody can predict them."""
     known = labels.take(train).stats().total > 0.0
     return labels.take(test).reweighted(known.astype(float))
+
+
+def _grouped(groups: Index, n_folds: int) -> Iterator[Split]:
+    """Folds that keep groups together, as equal in rows as these allow."""
+    n_groups = len(np.unique(groups))
+    if n_folds < 2 or n_groups < n_folds:
+        raise ValueError(f"cv={n_folds} folds need at least 2 folds and {n_folds} groups, here are {n_groups} groups.")
+    yield from GroupKFold(n_folds).split(groups, groups=groups)
 
 
 def _check_folds(n_folds: int, n_rows: int) -> None:
@@ -195,21 +206,30 @@ class Progress:
         Called with ``{"done": k, "total": n, "remaining": seconds}`` after every part.
     total : int, optional
         The number of parts, where it is known already.
+    verbose : bool
+        Whether every part is a line on the screen, too.
     """
 
-    def __init__(self, callback: Callback | None, total: int | None = None) -> None:
+    def __init__(self, callback: Callback | None, total: int | None = None, *, verbose: bool = False) -> None:
         self._callback, self._done, self._start = callback, 0, time.monotonic()
-        self.total = total
+        self.total, self._verbose = total, verbose
 
     def __call__(self) -> None:
         """One more part is finished."""
         self._done += 1
-        if self._callback is None:
+        if self._callback is None and not self._verbose:
             return
         # Parts are taken for equal; after the first this is a guess, and it gets better.
         each = (time.monotonic() - self._start) / self._done
         remaining = None if self.total is None else each * (self.total - self._done)
-        self._callback({"done": self._done, "total": self.total, "remaining": remaining})
+        if self._verbose:
+            left = "" if remaining is None else f", about {remaining:.0f} s left"
+            print(
+                f"{self._done} of {'?' if self.total is None else self.total} fits and scores of a fold{left}",
+                flush=True,
+            )
+        if self._callback is not None:
+            self._callback({"done": self._done, "total": self.total, "remaining": remaining})
 
 
 def keep_finished(results: Iterable[S], progress: Callable[[], None], parts: str, *, at_least: int = 1) -> list[S]:

@@ -113,6 +113,7 @@ def choose_kernel(
     search: Any = None,
     kernels: Sequence[str] = KERNELS,
     tasks: Any = None,
+    groups: Any = None,
     callback: Callback | None = None,
 ) -> KernelChoice:
     """The kernel that does best with independent tasks; in doubt the first one.
@@ -132,8 +133,11 @@ def choose_kernel(
         few labels of each task.
     tasks : array-like of shape (n_samples,), optional
         The task of each row, in long format.
+    groups : array-like of shape (n_samples,), optional
+        Rows of a group stay together in the folds.
     callback : callable, optional
-        Called with ``{"done": k, "total": n}`` after the search of every kernel, for a progress bar.
+        Called with ``{"done": k, "total": n, "part": text}`` after every fold of the search of a kernel, for a progress
+        bar; k grows by one from kernel to kernel.
 
     Returns
     -------
@@ -162,17 +166,18 @@ def choose_kernel(
     # All kernels on the same rows, so that their scores can be compared.
     rows = min((draw_rows(X, Y, kernel, tasks=tasks) for kernel in kernels), key=len)
     some = X[rows], take_rows(Y, rows), take_rows(tasks, rows)
-    searches = {}
+    searches: dict[str, Any] = {}
     for kernel in kernels:
-        one = at_kernel(search, kernel, some[0], penalty="independent", mus=None, cv=CONTEST_FOLDS)
-        searches[kernel] = one.fit(*some[:2], tasks=some[2])
+        folds = count_folds(callback, len(searches), len(kernels), f"{kernel} kernel")
+        one = at_kernel(search, kernel, some[0], penalty="independent", mus=None, cv=CONTEST_FOLDS, callback=folds)
+        searches[kernel] = one.fit(*some[:2], tasks=some[2], groups=take_rows(groups, rows))
         _report(callback, len(searches), len(kernels))
     best = _winner(searches)
     scores = {kernel: float(one.best_score_) for kernel, one in searches.items()}
     listed = ", ".join(f"{kernel} {score:.4f}" for kernel, score in scores.items())
     reason = (
-        f"The {best} kernel is used; scores without a graph on {len(rows)} rows: {listed} ({kernels[0]}, "
-        f"unless another is ahead by {MARGIN:g} and by two standard errors)."
+        f"The {best} kernel is used; {searches[best].scoring_} without a graph on {len(rows)} rows: {listed} "
+        f"({kernels[0]}, unless another is ahead by {MARGIN:g} and by two standard errors)."
     )
     return KernelChoice(best, searches[best].gamma_, scores, reason)
 
@@ -224,6 +229,20 @@ def _winner(searches: Mapping[str, Any]) -> str:
 def _fold_scores(search: Any) -> Any:
     results = search.cv_results_
     return np.array([results[f"split{k}_test_score"][search.best_index_] for k in range(CONTEST_FOLDS)])
+
+
+def count_folds(callback: Callback | None, done: int, total: int, what: str) -> Callback | None:
+    """A callback for one of several searches: its folds are parts of one step of the whole."""
+    if callback is None:
+        return None
+
+    def count(state: dict[str, Any]) -> None:
+        # The certificates of the final fit are no folds.
+        if state.get("total"):
+            part = f"{what}, fold {state['done']} of {state['total']}"
+            callback({"done": done + state["done"] / state["total"], "total": total, "part": part})
+
+    return count
 
 
 def _report(callback: Callback | None, done: int, total: int) -> None:

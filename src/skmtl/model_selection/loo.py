@@ -35,7 +35,7 @@ def search_loo(
     labels = training.data.labels
     n_rows = labels.n_rows
     leave_out = make_leave_one_out(training.design, training.labels, intercept=training.intercept)
-    groups = [np.arange(n_rows)[k::LOO_GROUPS] for k in range(min(LOO_GROUPS, n_rows))]
+    groups = [group for _, group in loo_splits(n_rows)]
     scores, edges, means = [], [], []
     for alpha, some in answers:
         structures = [predictor_structure(solution.structure, one.settings.common) for one, solution in some]
@@ -45,6 +45,13 @@ def search_loo(
             scores.append([_score_group(score, labels, F, group) for group in groups])
             edges.append([float(count_edges(solution.structure))])
     return CandidateScores(np.array(scores), np.array(edges), np.array(means))
+
+
+def loo_splits(n_rows: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """The groups of rows whose scores are compared, each after the rest."""
+    numbers = np.arange(n_rows)
+    groups = [numbers[k::LOO_GROUPS] for k in range(min(LOO_GROUPS, n_rows))]
+    return [(np.setdiff1d(numbers, group), group) for group in groups]
 
 
 def _score_group(score: Callable[[Labels, Array], float], labels: Labels, F: Array, group: NDArray[np.intp]) -> float:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import check_array
 
-from skmtl.model_selection.compare import compare_methods
+from skmtl.losses.base import check_loss
+from skmtl.model_selection.judging import Judgement, best_rival, is_apart, judge_model, parameters_of
 from skmtl.model_selection.kernel_choice import (
     KERNELS,
     N_FOLDS,
@@ -17,11 +17,14 @@ from skmtl.model_selection.kernel_choice import (
     Index,
     at_kernel,
     choose_kernel,
+    count_folds,
     draw_rows,
     quick_search,
     take_rows,
 )
-from skmtl.penalties import Independent
+from skmtl.model_selection.landmark_choice import choose_landmarks, describe_landmarks, draw_affordable
+from skmtl.model_selection.scores import SCORES
+from skmtl.penalties import Independent, check_penalty
 
 # Searches stop early, for they only compare; the fit that is kept is exact.
 FINAL_TOL = 1e-6
@@ -37,17 +40,18 @@ class ParameterChoice:
         With these parameters, not fitted.
     search : MultiTaskRegressorCV or MultiTaskClassifierCV
         How candidates are fitted and compared; fitted where something was chosen.
-    alphas : list of float
-        The strengths that did best for shared and for independent tasks, and that of the estimator.
     rows : ndarray of int
         The rows that decided, and that judge.
     reasons : tuple of str
         Why, as sentences.
+    rival : dict or None
+        Parameters of the best candidate that shares, where the estimator does not, or the other way about; None where
+        nothing was compared.
 
     See Also
     --------
     choose_parameters, given_parameters : Make one.
-    compare_with_independent : Judges it.
+    judge_choice : Judges it.
 
     Examples
     --------
@@ -55,15 +59,15 @@ class ParameterChoice:
     >>> from skmtl.model_selection import choose_parameters, quick_search
     >>> search = quick_search(alphas=[1.0])
     >>> choice = choose_parameters(*load_linnerud(return_X_y=True), search=search, kernels=["linear"])
-    >>> choice.alphas, choice.estimator.alpha, len(choice.rows)
-    ([1.0], 1.0, 20)
+    >>> choice.estimator.alpha, len(choice.rows)
+    (1.0, 20)
     """
 
     estimator: Any
     search: Any
-    alphas: list[float]
     rows: Index
     reasons: tuple[str, ...]
+    rival: dict[str, Any] | None = None
 
 
 def choose_parameters(
@@ -73,6 +77,8 @@ def choose_parameters(
     search: Any = None,
     kernels: Sequence[str] = KERNELS,
     tasks: Any = None,
+    groups: Any = None,
+    keep_penalty: bool = False,
     callback: Callback | None = None,
 ) -> ParameterChoice:
     """Choose the kernel, then everything else, by cross-validation.
@@ -80,8 +86,8 @@ def choose_parameters(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        Prepared: numbers without gaps, on one scale. Of many rows some are drawn at random: 20,000 for the linear
-        kernel; for others 1000, and 300 where labels are missing.
+        Prepared: numbers without gaps, on one scale. Of many rows some are drawn at random: from 20,000 on for the
+        linear kernel; for others 3000, 10,000 with landmarks, and a few hundred where labels are missing.
     Y : array-like of shape (n_samples, n_tasks) or (n_samples,)
         Targets or classes, NaN where they are not known.
     search : MultiTaskRegressorCV or MultiTaskClassifierCV, optional
@@ -90,8 +96,12 @@ def choose_parameters(
         Kernels to choose from, see :func:`choose_kernel`.
     tasks : array-like of shape (n_samples,), optional
         The task of each row, in long format.
+    groups : array-like of shape (n_samples,), optional
+        Rows of a group stay together in the folds.
+    keep_penalty : bool, default=False
+        Whether the penalty of the search is the one to take, however independent tasks do.
     callback : callable, optional
-        Called with ``{"done": k, "total": n}`` after every search, for a progress bar.
+        Called with ``{"done": k, "total": n, "part": text}`` after every fold of every search, for a progress bar.
 
     Returns
     -------
@@ -100,7 +110,7 @@ def choose_parameters(
 
     See Also
     --------
-    compare_with_independent : Whether the choice is better than independent tasks.
+    judge_choice : Whether the choice is better than independent tasks.
     MultiTaskRegressorCV, MultiTaskClassifierCV : The search at one kernel.
 
     Examples
@@ -123,16 +133,44 @@ def choose_parameters(
         if callback is not None:
             callback({**state, "total": total})
 
-    found = choose_kernel(X, Y, search=search, kernels=kernels, tasks=tasks, callback=count_searches)
-    rows = draw_rows(X, Y, found.kernel, tasks=tasks)
-    fitted = at_kernel(search, found.kernel, X[rows], gamma=found.gamma)
-    fitted.fit(X[rows], take_rows(Y, rows), tasks=take_rows(tasks, rows))
+    found = choose_kernel(X, Y, search=search, kernels=kernels, tasks=tasks, groups=groups, callback=count_searches)
+    quadratic = check_loss(search.loss, purpose=search.model_class.purpose).quadratic
+    n_components = search.n_components or choose_landmarks(found.kernel, X.shape[0], quadratic=quadratic)
+    held = {"n_components": n_components, "random_state": 0} if found.kernel != "linear" else {"n_components": None}
+    fewer = draw_rows(X, Y, found.kernel, tasks=tasks)
+    rows = draw_affordable(X, Y, found.kernel, fewer, n_components=n_components, tasks=tasks, quadratic=quadratic)
+    folds = count_folds(callback, total - 1, total, f"{found.kernel} kernel with relations")
+    fitted = at_kernel(search, found.kernel, X[rows], gamma=found.gamma, callback=folds, **held)
+    fitted.fit(X[rows], take_rows(Y, rows), tasks=take_rows(tasks, rows), groups=take_rows(groups, rows))
     count_searches({"done": total})
     reasons = [found.reason] if found.reason else []
-    if len(rows) < X.shape[0]:
-        reasons.append(f"Parameters were chosen on {len(rows)} of {X.shape[0]} rows, drawn at random.")
-    estimator = clone(fitted.best_estimator_).set_params(tol=FINAL_TOL)
-    return ParameterChoice(estimator, fitted, _best_alphas(fitted), rows, (*reasons, fitted.verdict_))
+    if search.n_components is None and held["n_components"] is not None:
+        reasons.append(describe_landmarks(held["n_components"], X.shape[0]))
+    reasons += describe_rows(len(rows), X.shape[0])
+    index = best_with_penalty(fitted) if keep_penalty else fitted.best_index_
+    # The automatic eps is the one of the candidate, and of the rows that it is fitted to.
+    other = {} if index == fitted.best_index_ else parameters_of(fitted, index)
+    estimator = clone(fitted.best_estimator_).set_params(tol=FINAL_TOL, callback=None, **other)
+    return ParameterChoice(estimator, fitted, rows, tuple(reasons), best_rival(fitted, index))
+
+
+def describe_rows(n_used: int, n_rows: int) -> list[str]:
+    """That only some rows chose and judged, and what that means, as sentences."""
+    if n_used == n_rows:
+        return []
+    return [
+        f"Parameters were chosen and scores found on {n_used} of {n_rows} rows, drawn at random; the model that is "
+        "kept learns from all of them, and its scores are rather better."
+    ]
+
+
+def best_with_penalty(search: Any) -> int:
+    """The number of the best candidate of a fitted search that has the search's own penalty."""
+    results = search.cv_results_
+    asked = check_penalty(search.penalty, len(search.task_names_)).name
+    means = np.where(np.isnan(results["mean_test_score"]), -np.inf, results["mean_test_score"])
+    own = np.array([row["penalty"].name == asked for row in results["params"]])
+    return int(np.argmax(np.where(own, means, -np.inf))) if own.any() else int(search.best_index_)
 
 
 def given_parameters(estimator: Any, X: Any, Y: Any, *, search: Any = None, tasks: Any = None) -> ParameterChoice:
@@ -167,28 +205,37 @@ def given_parameters(estimator: Any, X: Any, Y: Any, *, search: Any = None, task
     >>> from skmtl.model_selection import given_parameters
     >>> from skmtl.penalties import Sparse
     >>> choice = given_parameters(MultiTaskRegressor(Sparse(0.9), alpha=1.0), *load_linnerud(return_X_y=True))
-    >>> choice.alphas, choice.reasons
-    ([1.0], ('Parameters are as given.',))
+    >>> choice.estimator.alpha, choice.reasons
+    (1.0, ('Parameters are as given.',))
     """
     X = check_array(X, accept_sparse="csr", ensure_all_finite=False)
-    rows = draw_rows(X, Y, estimator.kernel, tasks=tasks)
     search = quick_search(estimator.penalty) if search is None else search
-    return ParameterChoice(estimator, search, [estimator.alpha], rows, ("Parameters are as given.",))
+    quadratic, reasons = check_loss(estimator.loss, purpose=estimator.purpose).quadratic, ["Parameters are as given."]
+    landmarks = choose_landmarks(estimator.kernel, X.shape[0], quadratic=quadratic)
+    if estimator.n_components is None and landmarks is not None:
+        estimator = clone(estimator).set_params(n_components=landmarks, random_state=0)
+        reasons.append(describe_landmarks(landmarks, X.shape[0]))
+    fewer = draw_rows(X, Y, estimator.kernel, tasks=tasks)
+    held = {"n_components": estimator.n_components, "tasks": tasks, "quadratic": quadratic}
+    rows = draw_affordable(X, Y, estimator.kernel, fewer, **held)
+    reasons += describe_rows(len(rows), X.shape[0])
+    return ParameterChoice(estimator, search, rows, tuple(reasons))
 
 
-def compare_with_independent(
+def judge_choice(
     choice: ParameterChoice,
     X: Any,
     Y: Any,
     *,
     tasks: Any = None,
+    groups: Any = None,
     cv: int = N_FOLDS,
     callback: Callback | None = None,
-) -> pd.DataFrame:
-    """The chosen method beside independent tasks, task by task.
+) -> Judgement:
+    """The model with the parameters that were chosen, beside independent tasks and a constant, task by task.
 
-    Both may take the strength that the search found best for either of them, chosen anew in every fold; all other
-    parameters are held. Where independent tasks were chosen, the method is that of the search.
+    All parameters are held. Independent tasks have the strength that suits them best; where they were chosen
+    themselves, the best of the shared candidates stands beside them.
 
     Parameters
     ----------
@@ -200,49 +247,52 @@ def compare_with_independent(
         Their targets or classes.
     tasks : array-like of shape (n_samples,), optional
         The task of each row, in long format.
+    groups : array-like of shape (n_samples,), optional
+        Rows of a group stay together in the folds.
     cv : int, default=5
         The number of folds.
     callback : callable, optional
-        Called with ``{"done": k, "total": n}`` after every fit, for a progress bar.
+        Called with ``{"done": k, "total": n}`` after every fold, for a progress bar.
 
     Returns
     -------
-    DataFrame
-        As :func:`compare_methods` returns it.
+    Judgement
+        Scores, the verdict in one sentence, and predictions of rows held out.
 
     See Also
     --------
     choose_parameters : Makes the choice.
+    judge_model : Judges any model.
 
     Examples
     --------
     >>> from sklearn.datasets import load_linnerud
     >>> from sklearn.preprocessing import StandardScaler
-    >>> from skmtl.model_selection import choose_parameters, compare_with_independent
+    >>> from skmtl.model_selection import choose_parameters, judge_choice
     >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
     >>> X = StandardScaler().fit_transform(X)
     >>> choice = choose_parameters(X, Y, kernels=["linear"])
-    >>> compare_with_independent(choice, X, Y)["task"].tolist()
+    >>> judge_choice(choice, X, Y).comparison["task"].tolist()
     ['Weight', 'Waist', 'Pulse', '(all tasks)']
     """
-    estimator, rows = choice.estimator, choice.rows
-    X = check_array(X, accept_sparse="csr", ensure_all_finite=False)[rows]
-    penalty = choice.search.penalty if estimator.penalty.name == Independent.name else estimator.penalty
-    held = {
-        "alphas": choice.alphas,
-        "mus": None if penalty.path_parameter is None else [penalty.get_params()[penalty.path_parameter]],
-        "commons": [estimator.common],
-    }
-    search = at_kernel(choice.search, estimator.kernel, X, gamma=estimator.gamma, **held)
-    Y, tasks = take_rows(Y, rows), take_rows(tasks, rows)
-    return compare_methods(X, Y, {penalty.name: penalty}, estimator=search, cv=cv, tasks=tasks, callback=callback)
+    X = check_array(X, accept_sparse="csr", ensure_all_finite=False)[choice.rows]
+    Y, parts = (
+        take_rows(Y, choice.rows),
+        {"tasks": take_rows(tasks, choice.rows), "groups": take_rows(groups, choice.rows)},
+    )
+    rival = choice.rival if choice.rival is not None else _best_alone(choice, X, Y, parts)
+    scoring = choice.search.scoring if choice.search.scoring in (None, *SCORES) else None
+    held = {"rival": rival, "cv": cv, "scoring": scoring, "n_jobs": choice.search.n_jobs}
+    return judge_model(choice.estimator, X, Y, **held, **parts, callback=callback)
 
 
-def _best_alphas(search: Any) -> list[float]:
-    """The best strengths of shared and of independent tasks in a fitted search, and the one that it chose."""
-    results = search.cv_results_
-    alphas = np.array(results["param_alpha"], dtype=float)
-    apart = np.array(results["param_penalty"] == Independent.name) & np.array(results["param_common"] == 0.0)
-    means = np.where(np.isnan(results["mean_test_score"]), -np.inf, results["mean_test_score"])
-    best = {int(np.argmax(np.where(which, means, -np.inf))) for which in (apart, ~apart) if which.any()}
-    return sorted({float(alphas[i]) for i in best} | {float(alphas[search.best_index_])})
+def _best_alone(choice: ParameterChoice, X: Any, Y: Any, parts: dict[str, Any]) -> dict[str, Any] | None:
+    """Independent tasks with the strength that suits them best, beside a model that was given."""
+    estimator = choice.estimator
+    if is_apart(estimator):
+        return None
+    alone = {"penalty": Independent(), "mus": None, "commons": [0.0], "alphas": None, "eps_factors": None}
+    alone |= {"n_components": estimator.n_components, "random_state": estimator.random_state}
+    search = at_kernel(clone(choice.search).set_params(**alone), estimator.kernel, X, gamma=estimator.gamma)
+    fitted = search.fit(X, Y, **parts)
+    return {"penalty": Independent(), "alpha": fitted.alpha_, "common": 0.0, "eps": "auto"}

@@ -1,5 +1,7 @@
 """The graph of the tasks along mu, with the score of each."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +18,7 @@ from skmtl.losses.base import check_loss
 from skmtl.model_selection.base import MultiTaskSearch
 from skmtl.model_selection.candidates import Candidate, Geometry, check_grid, standard_error
 from skmtl.model_selection.folds import Callback, Progress, TrainingSource, make_splits
+from skmtl.model_selection.scores import score_name
 from skmtl.model_selection.search import is_loo, make_run
 
 DEFAULT_MUS = np.linspace(0.3, 1.0, 15)
@@ -38,6 +41,8 @@ class StructurePath:
         How far each fit may be from its optimum, relative to the objective.
     task_names : ndarray of shape (n_tasks,)
         Names of the tasks.
+    scoring : str
+        The name of the score.
 
     See Also
     --------
@@ -59,6 +64,7 @@ class StructurePath:
     errors: Array
     gaps: Array
     task_names: NDArray[Any]
+    scoring: str = "score"
 
     @property
     def n_edges(self) -> NDArray[np.intp]:
@@ -162,6 +168,7 @@ def structure_path(
         errors,
         np.array([one.gap for one in solutions]),
         data.task_names,
+        score_name(scoring, data),
     )
 
 

@@ -1,5 +1,7 @@
 """Scores of predictions that cover known labels only, task by task and over all tasks."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.metrics import average_precision_score, get_scorer
+from sklearn.metrics import average_precision_score, get_scorer, roc_auc_score
 
 from skmtl._linalg import Array, mean_known
 from skmtl._validation import check_rows, check_targets, check_task_names, check_weight
@@ -47,8 +49,12 @@ class Score:
     for_classes: bool = False
 
     def signed(self, labels: Labels, F: Array, variance: Array | None = None) -> Array:
-        """The score of each task, more is better."""
-        return self.sign * self.per_task(labels, F, variance)
+        """The score of each task, more is better; NaN for tasks whose labels are all the same, where others are not."""
+        values = self.sign * self.per_task(labels, F, variance)
+        if variance is None or not np.any(variance > 0.0):
+            return values
+        # Whoever predicts a constant target is right, and means would count that as a success.
+        return np.where(variance > 0.0, values, np.nan)
 
     def signed_total(self, labels: Labels, F: Array, variance: Array | None, *, one_class: bool) -> float:
         """The score of all tasks, more is better."""
@@ -97,12 +103,21 @@ def _accuracy_as_scored(labels: Labels, F: Array, one_class: bool) -> float:
 
 
 def _average_precision(labels: Labels, F: Array, variance: Array | None) -> Array:
+    return _ranked(average_precision_score, labels, F)
+
+
+def _roc_auc(labels: Labels, F: Array, variance: Array | None) -> Array:
+    return _ranked(roc_auc_score, labels, F)
+
+
+def _ranked(score: Callable[..., float], labels: Labels, F: Array) -> Array:
+    """A score of the order that predictions give to rows, which needs both classes."""
     values = np.full(labels.n_tasks, np.nan)
     for t in range(labels.n_tasks):
         positive = labels.of_task(labels.y, t) > 0.0
         if positive.any() and not positive.all():
             weight = labels.of_task(labels.weight, t)
-            values[t] = average_precision_score(positive, labels.of_task(F, t), sample_weight=weight)
+            values[t] = score(positive, labels.of_task(F, t), sample_weight=weight)
     return values
 
 
@@ -114,19 +129,21 @@ SCORES: dict[str, Score] = {
     "task_accuracy": Score(_accuracy, for_classes=True),
     "accuracy": Score(_accuracy, _accuracy_as_scored, for_classes=True),
     "average_precision": Score(_average_precision, for_classes=True),
+    "roc_auc": Score(_roc_auc, for_classes=True),
 }
 
 
 def target_scores(
     Y: ArrayLike, F: ArrayLike, scoring: str = "r2", *, sample_weight: ArrayLike | None = None
-) -> "pd.Series[float]":
+) -> pd.Series[float]:
     r"""The score of each task over its known labels, and their mean.
 
     With the errors :math:`r = y - f` and the variance of the labels themselves, ``"nmse"`` is
     :math:`\overline{r^2} / \operatorname{var}(y)`, ``"arrmse"`` its root, and ``"pooled_r2"`` one minus it. ``"r2"`` is
     the same, but not defined for a task with one label. A task whose known labels are all equal has nmse 0 when
     predicted exactly, else 1. ``"accuracy"``, which is ``"task_accuracy"`` here, and ``"average_precision"`` take
-    labels 0 and 1 (or -1 and +1) and scores whose sign decides; precision is not defined for one class.
+    labels 0 and 1 (or -1 and +1) and scores whose sign decides; precision, and ``"roc_auc"``, the area under the curve
+    of true against false positives, are not defined for one class.
 
     Parameters
     ----------
@@ -226,11 +243,23 @@ def scorer_evaluate(scoring: Any, model: Any, data: TaskData) -> Evaluate:
             f"scoring={scoring!r} knows nothing of missing labels and of weights of zero; with them choose "
             f"one of {', '.join(SCORES)}."
         )
-    y = data.coding.predictions(data.labels.y)
+    y, as_passed = data.coding.predictions(data.labels.y), _frame_maker(data)
 
     def evaluate(fold: Fold, answer: Answer, F: Array) -> float:
         candidate, solution = answer
         fitted = assign(candidate_estimator(model, candidate), fold.training, candidate.settings, solution)
-        return float(scorer(fitted, data.features(fold.test, fold.train), y[fold.test]))
+        X = data.features(fold.test, fold.train)
+        if data.feature_names is not None:
+            # A data frame came, and a scorer that asks for its columns finds them.
+            fitted.feature_names_in_ = data.feature_names
+            X = pd.DataFrame(X, columns=data.feature_names)
+        return float(scorer(fitted, X, as_passed(y[fold.test])))
 
     return evaluate
+
+
+def _frame_maker(data: TaskData) -> Callable[[Any], Any]:
+    """Labels as they came: in a data frame, where their columns had names of their own."""
+    names = data.task_names.tolist()
+    plain = data.coding.classes is not None or names == [f"y{t}" for t in range(len(names))]
+    return lambda y: y if plain or y.ndim == 1 else pd.DataFrame(y, columns=names)

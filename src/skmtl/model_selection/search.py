@@ -38,7 +38,7 @@ from skmtl.model_selection.candidates import (
     row_means,
 )
 from skmtl.model_selection.folds import Fold, Progress, Split, TrainingSource, keep_finished, make_splits
-from skmtl.model_selection.loo import check_loo, search_loo
+from skmtl.model_selection.loo import check_loo, loo_splits, search_loo
 from skmtl.model_selection.metric_choice import check_metric_rounds, is_scalable, score_rounds
 from skmtl.model_selection.own_strengths import score_own_strengths
 from skmtl.model_selection.scores import SCORES, Evaluate, own_evaluate, own_score, score_name, scorer_evaluate
@@ -55,12 +55,16 @@ Run = Callable[[TrainingSource, Sequence[Candidate]], CandidateScores]
 
 
 class Selection(NamedTuple):
-    """The candidates of a search, their scores, the number of the chosen one, and an estimator fitted with it."""
+    """The candidates of a search, their scores, the number of the chosen one, and an estimator fitted with it.
+
+    ``splits`` are the rows that were learned from and the rows that were scored, for every column of the scores.
+    """
 
     candidates: list[Candidate]
     outcome: CandidateScores
     chosen: int
     best_estimator: Any
+    splits: list[Split]
 
 
 def select(search: Any, model: Any, data: TaskData, loss: Loss) -> Selection:
@@ -70,14 +74,17 @@ def select(search: Any, model: Any, data: TaskData, loss: Loss) -> Selection:
     not searched over.
     """
     rule = check_rule(search.rule)
-    progress = Progress(search.callback)
+    progress = Progress(search.callback, verbose=bool(search.verbose))
+    if is_loo(search.cv) and data.groups is not None:
+        raise ValueError('cv="loo" leaves out one row at a time, not a group; pass a number of folds.')
     splits = None if is_loo(search.cv) else make_splits(search.cv, data)
     run = make_run(model, data, loss, splits, scoring=search.scoring, n_jobs=search.n_jobs, progress=progress)
     sources = _Sources(model, data, loss)
     candidates, outcome = _score_grid(search, sources, run, progress, 1 if splits is None else len(splits))
     index = choose(outcome, rule)
     best = candidates[index]
-    return Selection(candidates, outcome, index, _fit_best(sources.open(best.geometry), best))
+    splits = loo_splits(data.labels.n_rows) if splits is None else splits
+    return Selection(candidates, outcome, index, _fit_best(sources.open(best.geometry), best), splits)
 
 
 class _Sources:

@@ -1,5 +1,7 @@
 """How often each edge of the task graph is found again on other rows."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -57,8 +59,9 @@ def edge_stability(
     max_false : float, optional
         How many of the edges in more than nine tenths of the halves may be false, in expectation. Then mu is not the
         estimator's: it is the largest for which the bound q^2 / (0.8 p) of Meinshausen and Buehlmann on q edges per
-        half, out of p pairs, allows no more; the table has it as ``attrs["mu"]``. The bound takes it that false edges
-        are as likely as one another. By default mu is held, and nothing is said about false edges.
+        half, out of p pairs, allows no more. The stable edges are then a graph to look at; the one that predicts best
+        has more of them as a rule. The bound takes it that false edges are as likely as one another, and is of no use
+        for the one pair of two tasks. There, and by default, mu is held, and nothing is said about false edges.
     n_jobs : int, optional
         Halves learned in parallel, through joblib.
     callback : callable, optional
@@ -76,7 +79,9 @@ def edge_stability(
         A row per pair of tasks related at least once, the most frequent first, equal ones by steadiness: ``task_a``,
         ``task_b``, ``frequency`` (the share of halves), and over all halves ``weight`` (the median), ``weight_low``,
         ``weight_high`` (the interval that holds nine tenths of them) and ``steadiness`` (the size of the mean over the
-        standard deviation). Weights are entries of ``structure_``.
+        standard deviation). Weights are entries of ``structure_``. ``stable`` says whether the edge is in more than
+        nine tenths of the halves, and ``mu``, which ``attrs["mu"]`` has too, at which mu all this was found;
+        with ``max_false``, ``attrs["false_bound"]`` is how many stable edges may be false, in expectation.
 
     See Also
     --------
@@ -106,9 +111,9 @@ def edge_stability(
     if n_rows < 4:
         raise ValueError(f"there are {n_rows} rows with labels; halves of them need at least 4.")
     path = [make_settings(estimator, n_tasks)]
-    if max_false is not None:
-        path = [one.settings for one in along_path(estimator, MUS, n_tasks)]
+    if max_false is not None and n_tasks > 2:
         check_positive("max_false", max_false)
+        path = [one.settings for one in along_path(estimator, MUS, n_tasks)]
     source = TrainingSource(estimator, data, loss)
     halves = _halves(data.labels, total, np.random.default_rng(random_state))
     # All others start from what the first one found.
@@ -117,7 +122,8 @@ def edge_stability(
     found = keep_finished(
         chain([first], Parallel(n_jobs=n_jobs, return_as="generator")(jobs)), Progress(callback, total), "halves"
     )
-    chosen = _allow_false(np.array(found), max_false)
+    bounds = _bound_false(np.array(found))
+    chosen = 0 if len(path) == 1 else _allow_false(bounds, max_false)
     structures = np.array(found)[:, chosen]
     if n_tasks > 2 and np.all(structures != 0.0):
         warnings.warn(
@@ -126,9 +132,10 @@ def edge_stability(
             UserWarning,
             stacklevel=2,
         )
-    table = _summarize(structures, data.task_names)
-    if max_false is not None:
-        table.attrs["mu"] = float(MUS[chosen])
+    parameter = path[chosen].penalty.path_parameter
+    mu = np.nan if parameter is None else float(path[chosen].penalty.get_params()[parameter])
+    table = _summarize(structures, data.task_names).assign(mu=mu)
+    table.attrs.update(mu=mu, false_bound=float(bounds[chosen]) if len(path) > 1 else np.nan)
     return table
 
 
@@ -152,21 +159,23 @@ def _learn_half(
     return [solution.structure for solution in solutions]
 
 
-def _allow_false(structures: Array, max_false: float | None) -> int:
-    """The last of the graphs, from few edges to many, whose stable edges are not expected to be false too often.
+def _bound_false(structures: Array) -> Array:
+    """How many stable edges may be false, in expectation, for each of the graphs along a path.
 
     ``structures`` has shape (n_halves, n_graphs, n_tasks, n_tasks).
     """
-    if max_false is None:
-        return 0
     n_tasks = structures.shape[-1]
     per_half = np.count_nonzero(np.triu(structures, 1), axis=(2, 3)).mean(axis=0)
-    n_pairs = max(n_tasks * (n_tasks - 1) // 2, 1)
-    allowed = per_half**2 <= max_false * (2.0 * STABLE - 1.0) * n_pairs
+    return np.asarray(per_half**2 / ((2.0 * STABLE - 1.0) * max(n_tasks * (n_tasks - 1) // 2, 1)))
+
+
+def _allow_false(bounds: Array, max_false: Any) -> int:
+    """The last of the graphs, from few edges to many, whose stable edges are not expected to be false too often."""
+    allowed = bounds <= max_false
     if not allowed[0]:
         warnings.warn(
-            f"even mu={MUS[0]:g} relates {per_half[0]:.1f} pairs of tasks per half, more than max_false={max_false:g} "
-            f"allows of {n_pairs:g} pairs.",
+            f"even at mu={MUS[0]:g} so many pairs of tasks are related that {bounds[0]:.1f} of the stable edges may be "
+            f"false, more than max_false={max_false:g}.",
             UserWarning,
             stacklevel=3,
         )
@@ -189,6 +198,7 @@ def _summarize(structures: Array, names: NDArray[Any]) -> pd.DataFrame:
             "weight_low": low,
             "weight_high": high,
             "steadiness": steadiness,
+            "stable": np.mean(weights != 0.0, axis=0) > STABLE,
         }
     )
     order = np.lexsort((-np.abs(table["weight"]), -table["steadiness"], -table["frequency"]))

@@ -3,6 +3,8 @@
 ``PENALTIES`` is the table that estimators, tests, documents and the command line read.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -1,11 +1,13 @@
 """A task structure that is known beforehand."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skmtl._linalg import Array, eigvalsh, inverse_spd, symmetric_part
+from skmtl._linalg import Array, eigvalsh, inverse_spd, spectral_map, symmetric_part
 from skmtl._validation import check_positive, is_number
 from skmtl.penalties.independent import KnownStructure
 
@@ -60,7 +62,7 @@ class Fixed(KnownStructure):
         self.matrix = matrix
 
     @staticmethod
-    def from_graph(weights: ArrayLike, ridge: float = 1.0) -> "Fixed":
+    def from_graph(weights: ArrayLike, ridge: float = 1.0) -> Fixed:
         r"""Tasks joined by an edge are alike: :math:`A^{-1} = L + \text{ridge}\, I`, L the graph's Laplacian.
 
         Parameters
@@ -86,7 +88,7 @@ class Fixed(KnownStructure):
         return Fixed(inverse_spd(laplacian + ridge * np.eye(len(W))))
 
     @staticmethod
-    def from_groups(groups: ArrayLike, strength: float = 1.0) -> "Fixed":
+    def from_groups(groups: ArrayLike, strength: float = 1.0) -> Fixed:
         r"""Tasks of a group lie near its mean: :math:`A^{-1} = I + \text{strength}\,(I - M)`.
 
         M takes the mean over each group. Tasks of different groups are not related.
@@ -113,7 +115,7 @@ class Fixed(KnownStructure):
         return Fixed(around * np.eye(len(labels)) + (1.0 - around) * together / together.sum(axis=0))
 
     @staticmethod
-    def from_tree(paths: Sequence[Sequence[Hashable]], strength: float = 1.0) -> "Fixed":
+    def from_tree(paths: Sequence[Sequence[Hashable]], strength: float = 1.0) -> Fixed:
         r"""Tasks are leaves of a taxonomy: :math:`A = I + \text{strength} \sum_v 1_v 1_v'`.
 
         The sum is over the nodes v of the tree below its root, and :math:`1_v` marks the tasks under v. A predictor is
@@ -141,7 +143,7 @@ class Fixed(KnownStructure):
         return Fixed(np.eye(len(above)) + strength * np.array(shared))
 
     @staticmethod
-    def mean_coupled(strength: float = 1.0) -> "MeanCoupled":
+    def mean_coupled(strength: float = 1.0) -> MeanCoupled:
         r"""All tasks lie near their mean: :math:`A^{-1} = I + \text{strength}\,(I - 11'/T)`.
 
         Parameters
@@ -177,7 +179,11 @@ class Fixed(KnownStructure):
             )
 
     def structure(self, n_tasks: int) -> Array:
-        return np.eye(n_tasks) if self.matrix is None else symmetric_part(np.array(self.matrix, dtype=float))
+        if self.matrix is None:
+            return np.eye(n_tasks)
+        A = symmetric_part(np.array(self.matrix, dtype=float))
+        # Rounding below zero is zero.
+        return A if eigvalsh(A)[0] >= 0.0 else spectral_map(A, lambda a: np.maximum(a, 0.0))
 
 
 class MeanCoupled(KnownStructure):

@@ -1,5 +1,7 @@
 """Few relations between given groups of tasks; within a group all tasks may be related."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np
@@ -74,7 +76,7 @@ class Groups(RelationPenalty):
         if pd.isna(labels).any():
             raise ValueError(f"groups={self.groups!r:.50} has a missing label; every task needs a group.")
 
-    def norm(self, n_tasks: int) -> "BlockNorm":
+    def norm(self, n_tasks: int) -> BlockNorm:
         if self.groups is None:
             return BlockNorm(np.arange(n_tasks), 1.0 - self.mu)
         return BlockNorm(pd.factorize(self._labels())[0], 1.0 - self.mu)
@@ -109,7 +111,7 @@ class BlockNorm:
         shrunk = W * self.spread(np.divide(self.weight, sizes, out=np.ones_like(sizes), where=sizes > self.weight))
         return np.where(self.group[:, None] == self.group, np.eye(len(W)), shrunk)
 
-    def piece(self, A: Array, gradient: Array) -> "_BlockPiece":
+    def piece(self, A: Array, gradient: Array) -> _BlockPiece:
         return _BlockPiece(A, gradient, self)
 
     def sums(self, M: Array) -> Array:

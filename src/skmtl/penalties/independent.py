@@ -1,5 +1,7 @@
 """Structures that are known beforehand; the simplest keeps the tasks apart."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

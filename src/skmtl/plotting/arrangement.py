@@ -119,7 +119,8 @@ def _find_places(strength: Array, groups: NDArray[np.intp], order: NDArray[np.in
     pull = strength * np.where(groups[:, None] == groups, 1.0 + IN_GROUP, 1.0) + EVERYWHERE
     found = _relax(pull[np.ix_(related, related)], np.column_stack([np.cos(turns), np.sin(turns)]))
     low, high = found.min(axis=0), found.max(axis=0)
-    places[related] = (found - low) / np.maximum(high - low, 1e-9)
+    # On a line, in the middle of the other direction.
+    places[related] = np.where(high - low > 1e-9, (found - low) / np.maximum(high - low, 1e-9), 0.5)
     return places
 
 

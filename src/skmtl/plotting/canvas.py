@@ -7,11 +7,14 @@ import numpy as np
 
 from skmtl._notebook import OPPOSITE, SAME
 from skmtl._validation import import_extra
+from skmtl.model_selection.verdict import ALONE, CLOSE, HELPS, HURTS, WORSE
+from skmtl.plotting.names import cut
 
 # Colours of groups; beyond them, grey. None is a colour of signs.
 GROUPS = ("#c8921e", "#7f56a3", "#4a9a4e", "#cf6a97", "#5478c4", "#93694a", "#8f9a2c", "#3aa6a0")
 GREY = "#8b909a"
-VERDICTS = {"helps": SAME, "hurts": OPPOSITE, "no evidence": GREY}
+PALE = "#c9ccd2"
+VERDICTS = {HELPS: SAME, HURTS: OPPOSITE, CLOSE: GREY, WORSE: PALE, ALONE: GREY}
 LONGEST = 28
 
 
@@ -32,6 +35,5 @@ def group_color(group: int) -> str:
 
 
 def short_names(names: Iterable[Any]) -> list[str]:
-    """Names as plain text of bounded length: a dollar sign starts no formula."""
-    plain = [" ".join(str(name).split()).replace("$", r"\$") for name in names]
-    return [name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in plain]
+    """Names as plain text of bounded length, cut in the middle: a dollar sign starts no formula."""
+    return [cut(str(name), LONGEST).replace("$", r"\$") for name in names]

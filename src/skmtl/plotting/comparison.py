@@ -1,5 +1,7 @@
 """Whether sharing helps, task by task."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np
@@ -9,16 +11,20 @@ from numpy.typing import ArrayLike
 from skmtl.model_selection import compare_methods
 from skmtl.plotting.canvas import GREY, VERDICTS, prepare_axes, short_names
 
+# Methods of one task stand this close to one another; tasks are one apart.
+BETWEEN = 0.7
+MARKERS = "osD^vP*X"
+
 
 class ComparisonDisplay:
-    """What a method adds to the score of independent tasks, with intervals, a row per task.
+    """What methods add to the score of independent tasks, with intervals: a row per task, a mark per method.
 
     Parameters
     ----------
     comparison : DataFrame
         What ``compare_methods`` returns.
     method : str, optional
-        Which of the methods compared; by default the first.
+        One of the methods compared; by default all are drawn.
 
     Attributes
     ----------
@@ -59,23 +65,41 @@ class ComparisonDisplay:
     def plot(self, ax: Any = None) -> Self:
         """Draw on the axes given, or on new ones."""
         known = list(dict.fromkeys(self.comparison["method"]))
-        method = known[0] if self.method is None else self.method
-        if method not in known:
-            raise ValueError(f"method={method!r} was not compared; choose one of {', '.join(known)}.")
-        rows = self.comparison[self.comparison["method"] == method]
-        self.figure_, self.ax_ = prepare_axes(ax, figsize=(6.4, 1.2 + 0.32 * len(rows)))
-        for k, (difference, low, high, verdict) in enumerate(
-            rows[["difference", "low", "high", "verdict"]].itertuples(index=False)
-        ):
+        if self.method is not None and self.method not in known:
+            raise ValueError(f"method={self.method!r} was not compared; choose one of {', '.join(known)}.")
+        methods = known if self.method is None else [self.method]
+        tasks = list(dict.fromkeys(self.comparison["task"]))
+        height = 1.4 + len(tasks) * max(0.32, 0.17 * len(methods))
+        self.figure_, self.ax_ = prepare_axes(ax, figsize=(6.4, height))
+        offsets = np.linspace(-0.5, 0.5, len(methods)) * BETWEEN if len(methods) > 1 else [0.0]
+        for k, (method, offset) in enumerate(zip(methods, offsets, strict=True)):
+            rows = self.comparison[self.comparison["method"] == method]
+            self._draw_method(rows, [tasks.index(task) + offset for task in rows["task"]], MARKERS[k % len(MARKERS)])
+        self.ax_.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
+        self.ax_.set_yticks(range(len(tasks)), short_names(tasks))
+        self.ax_.invert_yaxis()
+        scoring = self.comparison["scoring"].iloc[0]
+        self.ax_.set(
+            xlabel=f"{scoring} less that of independent tasks\n(right of zero sharing helps)",
+            title=methods[0] if len(methods) == 1 else "",
+        )
+        self._explain(methods)
+        return self
+
+    def _draw_method(self, rows: pd.DataFrame, heights: list[float], marker: str) -> None:
+        """Points and intervals of one method."""
+        values = rows[["difference", "low", "high", "verdict"]].itertuples(index=False)
+        for height, (difference, low, high, verdict) in zip(heights, values, strict=True):
             color = VERDICTS[verdict]
             if np.isfinite(low) and np.isfinite(high):
-                self.ax_.plot([low, high], [k, k], color=color, linewidth=2.5, solid_capstyle="round")
-            self.ax_.plot(difference, k, "o", color=color, markersize=6)
-        self.ax_.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
-        self.ax_.set_yticks(range(len(rows)), short_names(rows["task"]))
-        self.ax_.invert_yaxis()
-        self.ax_.set(xlabel="score less that of independent tasks", title=method)
-        for verdict in dict.fromkeys(rows["verdict"]):
-            self.ax_.plot([], [], "o", color=VERDICTS[verdict], label=verdict)
-        self.ax_.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12 - 1.2 / (4 + len(rows))), ncols=3, frameon=False)
-        return self
+                self.ax_.plot([low, high], [height, height], color=color, linewidth=2.0, solid_capstyle="round")
+            self.ax_.plot(difference, height, marker, color=color, markersize=6)
+
+    def _explain(self, methods: list[str]) -> None:
+        """Colours say the verdict, marks the method."""
+        shown = self.comparison[self.comparison["method"].isin(methods)]
+        for verdict in dict.fromkeys(shown["verdict"]):
+            self.ax_.plot([], [], color=VERDICTS[verdict], linewidth=4, label=verdict)
+        for k, method in enumerate(methods if len(methods) > 1 else ()):
+            self.ax_.plot([], [], MARKERS[k % len(MARKERS)], color="0.35", label=method)
+        self.ax_.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize=8)

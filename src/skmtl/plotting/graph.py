@@ -1,8 +1,11 @@
 """The task graph."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
@@ -10,9 +13,15 @@ from skmtl._notebook import OPPOSITE, SAME
 from skmtl.plotting.arrangement import ALONE, Arrangement, arrange
 from skmtl.plotting.canvas import group_color, prepare_axes, short_names
 
+# What can be seen: lines for each task, but so many in a small graph, and names.
+LINES_PER_TASK, FEWEST_LINES, MOST_NAMES = 2, 30, 40
+PREDICTS, TO_LOOK_AT = "the graph that predicts", "stable edges, the graph to look at"
+
 
 class GraphDisplay:
     """The relations between tasks as a graph: width is strength, colour is sign, and tasks are coloured by group.
+
+    At most as many lines and names are drawn as can be seen, the strongest first; the title says how many.
 
     Parameters
     ----------
@@ -22,6 +31,8 @@ class GraphDisplay:
         What is written beside the tasks.
     arrangement : Arrangement, optional
         Groups and places of the tasks; by default those that :func:`arrange` finds.
+    title : str, default=""
+        Which graph it is.
 
     Attributes
     ----------
@@ -43,16 +54,30 @@ class GraphDisplay:
     3
     """
 
-    def __init__(self, structure: ArrayLike, task_names: ArrayLike, *, arrangement: Arrangement | None = None) -> None:
+    def __init__(
+        self, structure: ArrayLike, task_names: ArrayLike, *, arrangement: Arrangement | None = None, title: str = ""
+    ) -> None:
         self.structure = np.asarray(structure, dtype=float)
         self.task_names = np.asarray(task_names)
         self.arrangement = arrange(self.structure) if arrangement is None else arrangement
+        self.title = title
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """Draw the graph that a fitted estimator has learned."""
+        """Draw the graph that a fitted estimator predicts with."""
         check_is_fitted(estimator)
-        return cls(estimator.structure_, estimator.task_names_).plot(ax)
+        return cls(estimator.structure_, estimator.task_names_, title=PREDICTS).plot(ax)
+
+    @classmethod
+    def from_stability(cls, stability: pd.DataFrame, task_names: ArrayLike, *, ax: Any = None) -> Self:
+        """Draw the stable edges of what ``readable_graph`` or ``edge_stability`` returned: the graph to look at."""
+        names = np.asarray(task_names)
+        number = {name: k for k, name in enumerate(names.tolist())}
+        structure = np.eye(len(names))
+        for row in stability[stability["stable"]].to_dict("records"):
+            i, j = number[row["task_a"]], number[row["task_b"]]
+            structure[i, j] = structure[j, i] = float(row["weight"])
+        return cls(structure, names, title=TO_LOOK_AT).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on the axes given, or on new ones."""
@@ -61,9 +86,10 @@ class GraphDisplay:
         self._draw_edges(places)
         colors = [group_color(group) for group in self.arrangement.groups]
         self.ax_.scatter(*places.T, s=90, c=colors, edgecolors="white", linewidths=1.2, zorder=3)
-        for name, place in zip(short_names(self.task_names), places, strict=True):
+        names = short_names(self.task_names)
+        for k in self._named():
             self.ax_.annotate(
-                name, place, (0, -8), textcoords="offset points", ha="center", va="top", fontsize=8, zorder=4
+                names[k], places[k], (0, -8), textcoords="offset points", ha="center", va="top", fontsize=8, zorder=4
             )
         self.ax_.margins(0.12)
         self.ax_.set_axis_off()
@@ -71,7 +97,12 @@ class GraphDisplay:
 
     def _draw_edges(self, places: Any) -> None:
         a, b = np.nonzero(np.triu(self.structure, 1))
+        most, total = max(LINES_PER_TASK * len(self.structure), FEWEST_LINES), len(a)
+        strongest = np.argsort(-np.abs(self.structure[a, b]), kind="stable")[:most]
+        a, b = a[strongest], b[strongest]
         weights = self.structure[a, b]
+        some = f" (the {most} strongest of {total} relations)" if total > most else ""
+        self.ax_.set_title(f"{self.title}{some}", fontsize=10, y=-0.02, va="top")
         strengths = np.abs(weights) / np.abs(weights).max(initial=1e-300)
         for k in np.argsort(strengths):
             color = SAME if weights[k] > 0.0 else OPPOSITE
@@ -88,6 +119,11 @@ class GraphDisplay:
                 self.ax_.plot([], [], color=color, linewidth=4, label=label)
         if len(weights):
             self.ax_.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
+
+    def _named(self) -> Any:
+        """The tasks whose names are written: of many the most related."""
+        strength = np.abs(self.structure - np.diag(np.diag(self.structure))).sum(axis=1)
+        return np.sort(np.argsort(-strength, kind="stable")[:MOST_NAMES])
 
     def _places(self) -> Any:
         """Places of all tasks; those without relations stand in rows beneath the graph."""

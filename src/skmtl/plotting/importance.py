@@ -1,5 +1,7 @@
 """Which features matter, as bars."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

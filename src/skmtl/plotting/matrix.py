@@ -1,5 +1,7 @@
 """The structure, or the correlations, as a heat map."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The graph along mu: how many relations, and how good the predictions."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np
@@ -64,5 +66,7 @@ class PathDisplay:
             score.text(0.5, 0.5, "no scores: the path was followed without cv", transform=score.transAxes, ha="center")
         else:
             score.errorbar(mus, self.path.scores, self.path.errors, color=OPPOSITE, marker="o", markersize=4, capsize=2)
-        score.set(ylabel="cross-validated score", xlabel="mu (tasks are joined beyond the correlation 1 - mu)")
+        score.set(
+            ylabel=f"{self.path.scoring}, cross-validated", xlabel="mu (tasks are joined beyond the correlation 1 - mu)"
+        )
         return self

@@ -2,6 +2,7 @@
 
 from skmtl.report.folder import render_again, save_results
 from skmtl.report.page import render
+from skmtl.report.sentences import read_aloud
 from skmtl.report.summary import summarize
 
-__all__ = ["render", "render_again", "save_results", "summarize"]
+__all__ = ["read_aloud", "render", "render_again", "save_results", "summarize"]

@@ -10,7 +10,7 @@ import pandas as pd
 
 from skmtl._files import write_whole
 from skmtl.export import last_step
-from skmtl.model_selection import StructurePath
+from skmtl.model_selection import StructurePath, both_graphs
 from skmtl.persistence import save_model
 from skmtl.report.page import render
 from skmtl.report.summary import summarize
@@ -30,6 +30,7 @@ def save_results(
     stability: pd.DataFrame | None = None,
     path: StructurePath | None = None,
     intervals: pd.DataFrame | None = None,
+    predictions: pd.DataFrame | None = None,
     about: Mapping[str, Any] | None = None,
 ) -> list[Path]:
     """Write ``model.skops``, ``scores.csv``, ``relations.csv``, ``summary.json`` and ``report.html`` into a folder.
@@ -41,13 +42,15 @@ def save_results(
     model : estimator or Pipeline
         Fitted.
     comparison : DataFrame
-        What ``compare_methods`` returns.
+        What ``compare_methods`` returns, or the ``comparison`` of ``judge_model``.
     stability : DataFrame, optional
         What ``edge_stability`` returns.
     path : StructurePath, optional
         What ``structure_path`` returns.
     intervals : DataFrame, optional
         What ``interval_coverage`` returns.
+    predictions : DataFrame, optional
+        The ``predictions`` that ``judge_model`` returns.
     about : dict, optional
         Facts for the head of the page, see :func:`summarize`.
 
@@ -82,13 +85,14 @@ def save_results(
         stability=stability,
         path=path,
         intervals=intervals,
+        predictions=predictions,
         about=about,
         feature_names=prepared_names(model),
     )
     page = render(summary)
     save_model(model, folder / MODEL)
     write_table(comparison, folder / SCORES)
-    write_table(estimator.relations(), folder / RELATIONS)
+    write_table(both_graphs(estimator.relations(), stability), folder / RELATIONS)
     write_whole(folder / SUMMARY, json.dumps(summary, indent=1, allow_nan=False))
     write_whole(folder / REPORT, page)
     return [folder / name for name in (MODEL, SCORES, RELATIONS, SUMMARY, REPORT)]
@@ -139,5 +143,19 @@ def render_again(folder: PathLike) -> Path:
         raise ValueError(f"{path} is damaged ({error}); run skmtl fit again.") from error
     if not isinstance(summary, dict) or "tasks" not in summary:
         raise ValueError(f"{path} is not the summary of a run; run skmtl fit again.")
-    write_whole(Path(folder) / REPORT, render(summary))
+    write_whole(Path(folder) / REPORT, _render_file(path, summary))
     return Path(folder) / REPORT
+
+
+def _render_file(path: Path, summary: dict[str, Any]) -> str:
+    """The page of a summary that somebody may have changed."""
+    try:
+        if summary["n_groups"] > len(summary["tasks"]):
+            raise ValueError("it has more groups than tasks")
+        return render(summary)
+    except ImportError:
+        raise
+    except Exception as error:
+        # What is missing, or of another type, fails wherever the page needs it.
+        what = " ".join(str(error).split())
+        raise ValueError(f"{path} is damaged ({type(error).__name__}: {what}); run skmtl fit again.") from error

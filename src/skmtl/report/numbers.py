@@ -9,7 +9,12 @@ MISSING = "\N{EN DASH}"
 
 def format_number(value: float | None, *, form: str) -> str:
     """A number in a format of Python's, with a true minus sign."""
-    return MISSING if value is None else format(value, form).replace("-", "\N{MINUS SIGN}")
+    if value is None:
+        return MISSING
+    text = format(value, form)
+    # What is rounded to zero has no sign.
+    text = text if any(digit in "123456789" for digit in text) else text.lstrip("+-")
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def fact(value: Any) -> str:

@@ -7,13 +7,21 @@ from importlib.resources import files
 from typing import Any
 
 from skmtl._validation import import_extra
+from skmtl.plotting.names import cut, split_name
 from skmtl.report.intervals import interval_charts
 from skmtl.report.numbers import FILTERS
+from skmtl.report.pictures import draw_graph, draw_matrix, draw_path, draw_predictions
 
 # The parts of the script, in this order, make one function.
-SCRIPT = ("base", "graph", "matrix", "charts", "start")
+SCRIPT = ("base", "graph", "matrix", "charts", "tables", "start")
 DIGITS = 5
 MOST_ROWS, WIDEST_TABLE, MOST_FEATURES = 300, 30, 30
+# From so many tasks on only the strongest relations are drawn, this many for each task.
+MANY_TASKS, EDGES_PER_TASK = 60, 2
+# Pictures of predictions that are seen at once; the rest unfolds.
+FIRST_SCATTERS = 12
+# Letters of a name in the graph.
+LABEL = 22
 # What ends a script element, starts a comment in it, or ends a line of JavaScript.
 ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
@@ -46,15 +54,21 @@ def render(summary: dict[str, Any]) -> str:
     """
     jinja2 = import_extra("jinja2")
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters.update(FILTERS)
+    environment.filters.update(FILTERS, split=split_name)
     # Ours, not a user's: the page allows this script and this style and no other, by their hashes.
     script = "(() => {\n" + "\n".join(_asset(f"{part}.js") for part in SCRIPT) + "})();"
     style = _asset("page.css")
     markup = import_extra("markupsafe").Markup
     return environment.from_string(_asset("page.html")).render(
         summary=summary,
-        frequencies={(row["a"], row["b"]): row["frequency"] for row in summary["stability"] or []},
-        alone=[i for i in summary["order"] if summary["tasks"][i]["group"] < 0],
+        views=[_view(summary, graph, markup) for graph in summary["graphs"]],
+        weak=[i for i, task in enumerate(summary["tasks"]) if not task["predictable"]],
+        matrix=markup(draw_matrix(summary)),
+        limit=max((abs(one["weight"]) for one in summary["relations"]), default=1.0),
+        path_picture=markup(draw_path(summary["path"])) if summary["path"] else "",
+        scatters=_scatters(summary, markup),
+        first_scatters=FIRST_SCATTERS,
+        long_names=[(cut(task["name"], LABEL), task["name"]) for task in summary["tasks"] if len(task["name"]) > LABEL],
         most_rows=MOST_ROWS,
         most_features=MOST_FEATURES,
         widest_table=WIDEST_TABLE,
@@ -81,19 +95,63 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
+def _view(summary: dict[str, Any], graph: dict[str, Any], markup: Any) -> dict[str, Any]:
+    """A graph with its picture, and what is said about it."""
+    drawn = _drawn(summary, graph)
+    return {
+        **graph,
+        "n_drawn": len(drawn),
+        "picture": markup(draw_graph(summary, graph, drawn)),
+        "counted": any("frequency" in one for one in graph["relations"]),
+        "alone": [i for i in graph["order"] if graph["groups"][i] < 0 and summary["tasks"][i]["predictable"]],
+    }
+
+
+def _drawn(summary: dict[str, Any], graph: dict[str, Any]) -> list[dict[str, Any]]:
+    """The relations that are drawn: of many tasks the strongest."""
+    n_tasks, strongest = len(summary["tasks"]), sorted(graph["relations"], key=lambda one: -abs(one["weight"]))
+    return strongest[: EDGES_PER_TASK * n_tasks] if n_tasks >= MANY_TASKS else strongest
+
+
+def _scatters(summary: dict[str, Any], markup: Any) -> list[dict[str, Any]]:
+    classes, compared = summary["kind"] == "classification", summary["comparison"]
+    rows = compared["methods"][compared["shown"]]["tasks"] if compared else []
+    of_kept = "independent" if compared and compared["kept"] == "independent" else "score"
+    scores = {row["task"]: row[of_kept] for row in rows}
+    return [
+        {**one, "score": scores.get(one["task"]), "picture": markup(draw_predictions(one, classes=classes))}
+        for one in summary["predictions"] or []
+        if one["observed"]
+    ]
+
+
 def _page_data(summary: dict[str, Any]) -> dict[str, Any]:
     """What the script of the page draws from."""
     return {
         "names": [task["name"] for task in summary["tasks"]],
+        "predictable": [task["predictable"] for task in summary["tasks"]],
         "groups": [task["group"] for task in summary["tasks"]],
-        "places": [_short(task["place"]) for task in summary["tasks"]],
         "order": summary["order"],
         "structure": _lower_half(summary["structure"]),
         "correlation": _lower_half(summary["correlation"]),
-        "frequencies": [[row["a"], row["b"], _short(row["frequency"])] for row in summary["stability"] or []],
+        "graphs": [_graph_data(summary, graph) for graph in summary["graphs"]],
         "mu": summary["mu"],
+        "stableMu": summary["stability_mu"],
         "path": _short(summary["path"]),
         "history": _short(summary["certificate"]["history"]),
+    }
+
+
+def _graph_data(summary: dict[str, Any], graph: dict[str, Any]) -> dict[str, Any]:
+    edges = [
+        [one["a"], one["b"], one["weight"], one.get("correlation"), one.get("frequency"), one.get("moot", False)]
+        for one in _drawn(summary, graph)
+    ]
+    return {
+        "groups": graph["groups"],
+        "places": _short(graph["places"]),
+        "order": graph["order"],
+        "edges": _short(edges),
     }
 
 

@@ -6,11 +6,14 @@ import numpy as np
 import pandas as pd
 
 from skmtl.model_selection import StructurePath
-from skmtl.model_selection.compare import ALL_TASKS
+from skmtl.model_selection.base import MultiTaskSearch
+from skmtl.model_selection.verdict import ALL_TASKS, describe_comparison, method_name
 from skmtl.report.json_values import to_json, to_text
 
-VALUES = ("score", "independent", "difference", "low", "high")
+VALUES = ("score", "independent", "constant", "difference", "low", "high")
 MOST_CURVES = 40
+# Points of the pictures of predictions: of all tasks together, and of one.
+MOST_POINTS, FEWEST_PER_TASK, MOST_PER_TASK = 6000, 30, 200
 
 
 class TaskIndex:
@@ -28,20 +31,49 @@ class TaskIndex:
         return self._numbers[text]
 
 
-def summarize_comparison(comparison: pd.DataFrame, index: TaskIndex, penalty: str) -> dict[str, Any]:
-    """Scores and verdicts of every method, task by task, the method of the estimator named."""
-    methods = []
+def summarize_comparison(comparison: pd.DataFrame, index: TaskIndex, estimator: Any) -> dict[str, Any]:
+    """Scores and verdicts of every method, task by task, and the verdict about the estimator."""
+    methods: list[dict[str, Any]] = []
     for name, rows in comparison.groupby("method", sort=False):
         records = rows.to_dict("records")
         tasks = [{"task": index.find(r["task"], "comparison"), **_row(r)} for r in records if r["task"] != ALL_TASKS]
         overall = next((_row(record) for record in records if record["task"] == ALL_TASKS), None)
         methods.append({"method": to_text(name), "overall": overall, "tasks": tasks})
-    names = [method["method"] for method in methods]
-    return {"methods": methods, "shown": names.index(penalty) if penalty in names else 0}
+    names, kept = (
+        [method["method"] for method in methods],
+        method_name(estimator.penalty_.name, common_weight(estimator)),
+    )
+    shown = names.index(kept) if kept in names else 0
+    # A comparison of several methods is of none in particular, unless the estimator is one of them.
+    judged = kept if kept in names or len(names) == 1 else None
+    return {
+        "methods": methods,
+        "shown": shown,
+        "kept": kept,
+        "scoring": to_text(comparison["scoring"].iloc[0]),
+        "verdict": describe_comparison(comparison, names[shown], kept=judged),
+    }
+
+
+def common_weight(estimator: Any) -> float:
+    """The weight of the common part of a fitted estimator; of a search, of the one that it chose."""
+    return float((estimator.best_estimator_ if isinstance(estimator, MultiTaskSearch) else estimator).common)
 
 
 def _row(record: Any) -> dict[str, Any]:
-    return {**{name: to_json(float(record[name])) for name in VALUES}, "verdict": to_text(record["verdict"])}
+    words = {"verdict": to_text(record["verdict"]), "predictable": bool(record["predictable"])}
+    return {**{name: to_json(float(record[name])) for name in VALUES}, **words}
+
+
+def summarize_predictions(predictions: pd.DataFrame, index: TaskIndex) -> list[dict[str, Any]]:
+    """Labels of rows held out and their predictions, task by task; of many rows, some."""
+    most = min(max(MOST_POINTS // max(len(index.names), 1), FEWEST_PER_TASK), MOST_PER_TASK)
+    found = []
+    for name, rows in predictions.groupby("task", sort=False):
+        some = rows.iloc[:: -(-len(rows) // most)]
+        points = {column: to_json(some[column].to_numpy(dtype=float)) for column in ("observed", "predicted")}
+        found.append({"task": index.find(name, "predictions"), "labels": len(rows), **points})
+    return sorted(found, key=lambda one: one["task"])
 
 
 def summarize_stability(stability: pd.DataFrame, index: TaskIndex) -> list[dict[str, Any]]:
@@ -68,6 +100,7 @@ def summarize_path(path: StructurePath, index: TaskIndex) -> dict[str, Any]:
     return {
         "mus": to_json(path.mus),
         "n_edges": to_json(path.n_edges),
+        "scoring": to_text(path.scoring),
         "scores": to_json(path.scores),
         "errors": to_json(path.errors),
         "gaps": to_json(path.gaps),

@@ -3,9 +3,10 @@
 from typing import Any
 
 from skmtl.features import check_kernel
+from skmtl.model_selection.verdict import CLOSE, HELPS, HURTS
 from skmtl.penalties import StructurePenalty
+from skmtl.report.graphs import STABLE
 from skmtl.report.json_values import to_json, to_text
-from skmtl.report.numbers import format_number
 
 Sentence = list[str | int]
 
@@ -24,45 +25,144 @@ MEANINGS = {
     "balance_tasks": "whether every task counts the same however many labels it has",
     "tol": "relative gap to the global optimum at which the solver stops",
 }
+HALVES = "found related on more than nine tenths of random halves of the rows"
+# Tasks and pairs that a sentence names.
+MOST_LISTED, MOST_PAIRS = 3, 2
 # The share of all slopes that the features that matter make up.
 MOST_OF_IT = 0.9
 # Parameters that only some kernels have.
 OF_KERNELS = ("gamma", "degree")
 
 
-def describe_relations(summary: dict[str, Any]) -> Sentence:
-    """Which tasks are related."""
-    n_tasks, relations = len(summary["tasks"]), summary["relations"]
+def describe_related(summary: dict[str, Any]) -> Sentence:
+    """Which tasks are related, and what the model does with that."""
+    n_tasks = len(summary["tasks"])
     n_pairs = n_tasks * (n_tasks - 1) // 2
+    left_out = sum(not task["predictable"] for task in summary["tasks"])
     if not n_pairs:
         return ["There is one task, so there is nothing to relate."]
+    if left_out == n_tasks:
+        return ["No task is called related to another, for none is predicted clearly better than by a constant."]
+    first = summary["graphs"][0]
+    relations = [one for one in first["relations"] if not one.get("moot")]
+    found = HALVES if first["kind"] == STABLE else "related in the model"
+    rest = _left_out(left_out) + (_used(summary, n_pairs) if first["kind"] == STABLE else "")
     if not relations:
-        return [f"None of the {n_pairs} pairs of tasks {_why_none(summary)}."]
-    many = "All" if len(relations) == n_pairs > 1 else f"{len(relations)} of"
+        why = "" if first["kind"] == STABLE else _why_none(summary)
+        return [f"None of the {n_pairs} pairs of tasks is {found}{why}.{rest}"]
     strongest = relations[0]
     together = "move together" if strongest["weight"] > 0 else "move in opposite directions"
+    many = "All" if len(relations) == n_pairs > 1 else f"{len(relations)} of"
     return [
-        f"{many} {_count(n_pairs, 'pair')} of tasks {'are' if len(relations) != 1 else 'is'} related"
-        f"{_groups(summary)}; the strongest relation is between ",
+        f"{many} {_count(n_pairs, 'pair')} of tasks {'are' if len(relations) != 1 else 'is'} {found}; "
+        f"the {'steadiest' if first['kind'] == STABLE else 'strongest'} relation is between ",
         strongest["a"],
         " and ",
         strongest["b"],
-        f", which {together} (correlation {format_number(strongest['correlation'], form='.2f')}).",
+        f", which {together}.{rest}",
     ]
+
+
+def _left_out(count: int) -> str:
+    if not count:
+        return ""
+    verb = "is" if count == 1 else "are"
+    return f" {_count(count, 'task')} {verb} left out of this, for no clear gain over a constant was seen there."
+
+
+def _used(summary: dict[str, Any], n_pairs: int) -> str:
+    """How many pairs the model joins to predict."""
+    used = len(summary["relations"])
+    if summary["penalty"] == "independent":
+        return " The model that predicts keeps its tasks independent."
+    many = "all" if used == n_pairs else used or "none"
+    return f" The model that predicts joins {many} of the {_count(n_pairs, 'pair')}."
 
 
 def _why_none(summary: dict[str, Any]) -> str:
     if summary["penalty"] == "independent":
-        return "is related, for this model keeps its tasks independent"
+        return ", which keeps its tasks independent"
     if summary["mu"] is None:
-        return "is related"
-    return f"is related: no correlation of two predictors exceeds the threshold {threshold(summary['mu'])}"
+        return ""
+    return f": no correlation of two predictors exceeds the threshold {threshold(summary['mu'])}"
 
 
-def _groups(summary: dict[str, Any]) -> str:
-    alone = sum(task["group"] < 0 for task in summary["tasks"])
-    text = f", in {_count(summary['n_groups'], 'group')}" if summary["n_groups"] > 1 else ""
-    return text + (f", and {_count(alone, 'task')} {'stand' if alone > 1 else 'stands'} alone" if alone else "")
+def describe_next(summary: dict[str, Any]) -> Sentence:
+    """What to do next; empty where nothing was measured."""
+    compared = summary["comparison"]
+    if compared is None or not compared["methods"]:
+        return []
+    weak = [number for number, task in enumerate(summary["tasks"]) if not task["predictable"]]
+    if len(weak) == len(summary["tasks"]):
+        return ["Next: look for other features or more rows before anything else."]
+    clauses: list[Sentence] = []
+    if weak:
+        clauses.append(["get more labels or other features for ", *_listed(weak)])
+    clauses += _about_sharing(compared)
+    first = summary["graphs"][0]
+    if first["kind"] == STABLE and first["relations"]:
+        pairs = [[one["a"], " and ", one["b"]] for one in first["relations"][:MOST_PAIRS]]
+        clauses.append(["look at ", *_joined(pairs, ", and at ")])
+    return ["Next: ", *_joined(clauses, "; "), "."] if clauses else []
+
+
+def _about_sharing(compared: dict[str, Any]) -> list[Sentence]:
+    """What the verdict asks for."""
+    overall = compared["methods"][compared["shown"]]["overall"]
+    word = None if overall is None else overall["verdict"]
+    apart = compared["kept"] == "independent"
+    if word == HURTS and not apart:
+        return [["try without sharing"]]
+    if word == HELPS:
+        return [[f"try sharing with {compared['methods'][compared['shown']]['method']}" if apart else "keep sharing"]]
+    if word == CLOSE and not apart:
+        return [["try without sharing, which is simpler and may do as well"]]
+    return []
+
+
+def _listed(tasks: list[int]) -> Sentence:
+    """Some of the tasks by name."""
+    more = len(tasks) - MOST_LISTED
+    names = _joined([[task] for task in tasks[:MOST_LISTED]], ", ")
+    return names if more <= 0 else [*names, f" and {more} more"]
+
+
+def _joined(parts: list[Sentence], between: str) -> Sentence:
+    joined: Sentence = []
+    for part in parts:
+        joined += [between, *part] if joined else part
+    return joined
+
+
+def read_aloud(summary: dict[str, Any], sentence: Sentence) -> str:
+    """A sentence as text, with the names of the tasks.
+
+    Parameters
+    ----------
+    summary : dict
+        What :func:`summarize` returns.
+    sentence : list
+        One of its sentences, such as ``summary["findings"][0]``.
+
+    Returns
+    -------
+    str
+        What one would say.
+
+    See Also
+    --------
+    summarize : Makes the sentences.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressor
+    >>> from skmtl.report import read_aloud, summarize
+    >>> summary = summarize(MultiTaskRegressor(alpha=0.1).fit(*load_linnerud(return_X_y=True, as_frame=True)))
+    >>> read_aloud(summary, summary["related"])[:16]
+    'All 3 pairs of t'
+    """
+    return "".join(part if isinstance(part, str) else summary["tasks"][part]["name"] for part in sentence)
 
 
 def describe_features(importances: list[dict[str, Any]]) -> str:
@@ -78,37 +178,19 @@ def describe_features(importances: list[dict[str, Any]]) -> str:
 
 
 def describe_sharing(summary: dict[str, Any]) -> Sentence:
-    """Whether sharing helps."""
-    if summary["comparison"] is not None and summary["comparison"]["methods"]:
-        return [_compared(summary["comparison"]["methods"][summary["comparison"]["shown"]])]
+    """Whether sharing helps: the verdict, from the comparison or, without one, from the search."""
+    if summary["comparison"] is not None:
+        return [summary["comparison"]["verdict"]]
     if summary["selection"] is not None:
-        return [f"In cross-validation: {summary['selection']['verdict']}"]
-    return ["Whether sharing helps these tasks has not been measured; compare_methods tells."]
-
-
-def _compared(method: dict[str, Any]) -> str:
-    verdicts = [row["verdict"] for row in method["tasks"]]
-    helps, hurts, rest = (verdicts.count(verdict) for verdict in ("helps", "hurts", "no evidence"))
-    text = f"Measured against independent tasks on held-out rows, the method {method['method']} "
-    if all(row["difference"] == 0.0 for row in method["tasks"]):
-        return text + "does just as well, for it chose independent tasks whenever it was free to."
-    if rest == len(verdicts):
-        text += f"shows no evidence of a difference on any single one of {_count(rest, 'task')}"
-    else:
-        text += f"helps {helps} of {_count(len(verdicts), 'task')} and hurts {hurts}"
-        text += f"; for the other {rest} there is no evidence" if rest else ""
-    overall = method["overall"]
-    if overall is None or overall["difference"] is None:
-        return text + "."
-    change = format_number(overall["difference"], form="+.2g")
-    return f"{text}; over all tasks the score changes by {change} ({overall['verdict']})."
+        return [summary["selection"]["verdict"]]
+    return ["Whether sharing helps these tasks has not been measured; judge_model and compare_methods tell."]
 
 
 def describe_proof(summary: dict[str, Any]) -> Sentence:
-    """How far from the global optimum the fit can be."""
-    certificate = summary["certificate"]
-    unfinished = "" if certificate["converged"] else " The solver stopped before it reached its tolerance."
-    return [certificate["words"] + unfinished]
+    """How far from the global optimum the fit can be, in words."""
+    if summary["certificate"]["converged"]:
+        return ["The calculation is finished: with these settings no other model fits the training rows better."]
+    return ["The calculation stopped early: with these settings another model may fit the training rows better."]
 
 
 def describe_parameters(params: dict[str, Any], penalty: StructurePenalty, eps: float) -> list[dict[str, Any]]:

@@ -1,5 +1,7 @@
 """What a fitted estimator has learned, as a dictionary of plain types."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,15 +14,22 @@ from sklearn.utils.validation import check_is_fitted
 from skmtl import __version__
 from skmtl.model_selection import StructurePath
 from skmtl.model_selection.base import MultiTaskSearch
-from skmtl.plotting.arrangement import arrange
+from skmtl.report.graphs import add_frequencies, predictive_graph, stability_mu, stable_graph
 from skmtl.report.intervals import summarize_intervals
 from skmtl.report.json_values import to_json, to_text
-from skmtl.report.results import TaskIndex, summarize_comparison, summarize_path, summarize_stability
+from skmtl.report.results import (
+    TaskIndex,
+    summarize_comparison,
+    summarize_path,
+    summarize_predictions,
+    summarize_stability,
+)
 from skmtl.report.sentences import (
     describe_features,
+    describe_next,
     describe_parameters,
     describe_proof,
-    describe_relations,
+    describe_related,
     describe_sharing,
 )
 
@@ -32,6 +41,7 @@ def summarize(
     stability: pd.DataFrame | None = None,
     path: StructurePath | None = None,
     intervals: pd.DataFrame | None = None,
+    predictions: pd.DataFrame | None = None,
     about: Mapping[str, Any] | None = None,
     feature_names: ArrayLike | None = None,
 ) -> dict[str, Any]:
@@ -42,13 +52,15 @@ def summarize(
     estimator : MultiTaskRegressor, MultiTaskClassifier, or a search for one of them
         Fitted.
     comparison : DataFrame, optional
-        What ``compare_methods`` returns.
+        What ``compare_methods`` returns, or the ``comparison`` of ``judge_model``.
     stability : DataFrame, optional
-        What ``edge_stability`` returns.
+        What ``edge_stability`` returns, best with ``max_false=1``: its stable edges are the graph to look at.
     path : StructurePath, optional
         What ``structure_path`` returns.
     intervals : DataFrame, optional
         What ``interval_coverage`` returns.
+    predictions : DataFrame, optional
+        The ``predictions`` that ``judge_model`` returns.
     about : dict, optional
         Facts for the head of the page, all optional: ``title``, ``rows``, ``features``, ``tasks``,
         ``labels observed``, ``preprocessing``, ``command``.
@@ -78,34 +90,51 @@ def summarize(
     check_is_fitted(estimator)
     penalty = estimator.penalty_
     index = TaskIndex(estimator.task_names_.tolist())
-    arrangement = arrange(estimator.structure_)
+    mu = None if penalty.path_parameter is None else to_json(penalty.get_params()[penalty.path_parameter])
+    compared = None if comparison is None else summarize_comparison(comparison, index, estimator)
+    moot = _moot(compared, len(index.names))
+    graph = predictive_graph(estimator, moot, mu)
+    graphs = [graph]
+    if stability is not None:
+        graphs.insert(0, stable_graph(stability, index, moot))
+        add_frequencies(graph, stability, index)
     summary: dict[str, Any] = {
         "skmtl": __version__,
         "kind": "classification" if is_classifier(estimator) else "regression",
         "about": {to_text(name): to_json(value) for name, value in (about or {}).items()},
-        "tasks": _tasks(index.names, estimator.structure_, arrangement),
-        "order": arrangement.order.tolist(),
-        "n_groups": arrangement.n_groups,
+        "tasks": _tasks(index.names, estimator.structure_, graph, moot),
+        "graphs": graphs,
+        "order": graph["order"],
         "structure": to_json(estimator.structure_),
         "correlation": to_json(estimator.correlation_),
-        "relations": _relations(estimator),
+        "relations": graph["relations"],
         "importances": _importances(estimator, feature_names),
         "penalty": to_text(penalty.name),
-        "mu": None if penalty.path_parameter is None else to_json(penalty.get_params()[penalty.path_parameter]),
+        "mu": mu,
         "parameters": describe_parameters(_parameters_of(estimator), penalty, estimator.eps_),
         "selection": _selection(estimator),
         "certificate": _certificate(estimator.solution_),
-        "comparison": None if comparison is None else summarize_comparison(comparison, index, penalty.name),
+        "comparison": compared,
         "stability": None if stability is None else summarize_stability(stability, index),
-        # Where mu was chosen for this, by the number of false edges that is expected.
-        "stability_mu": None if stability is None else stability.attrs.get("mu"),
+        "stability_mu": None if stability is None else stability_mu(stability),
         "path": None if path is None else summarize_path(path, index),
         "intervals": None if intervals is None else summarize_intervals(intervals, index),
+        "predictions": None if predictions is None else summarize_predictions(predictions, index),
     }
     if summary["importances"]:
         summary["what_matters"] = describe_features(summary["importances"])
-    summary["findings"] = [describe_relations(summary), describe_sharing(summary), describe_proof(summary)]
+    summary["related"] = describe_related(summary)
+    described = [describe_sharing(summary), summary["related"], describe_next(summary), describe_proof(summary)]
+    summary["findings"] = [sentence for sentence in described if sentence]
     return summary
+
+
+def _moot(compared: dict[str, Any] | None, n_tasks: int) -> Any:
+    """Which tasks are predicted no better than by a constant, as far as that was measured."""
+    moot = np.zeros(n_tasks, dtype=bool)
+    for row in compared["methods"][compared["shown"]]["tasks"] if compared else ():
+        moot[row["task"]] = not row["predictable"]
+    return moot
 
 
 def _parameters_of(estimator: Any) -> dict[str, Any]:
@@ -114,23 +143,13 @@ def _parameters_of(estimator: Any) -> dict[str, Any]:
     return dict(model.get_params(deep=False))
 
 
-def _tasks(names: list[str], structure: Any, arrangement: Any) -> list[dict[str, Any]]:
-    """Name, group, place and number of relations of every task."""
+def _tasks(names: list[str], structure: Any, graph: dict[str, Any], moot: Any) -> list[dict[str, Any]]:
+    """Name, group, place and number of relations of every task, and whether it can be predicted."""
     degrees = np.count_nonzero(structure, axis=1) - (np.diag(structure) != 0.0)
+    rows = zip(names, graph["groups"], graph["places"], degrees, moot, strict=True)
     return [
-        {"name": name, "group": int(group), "place": to_json(place) if group >= 0 else None, "relations": int(degree)}
-        for name, group, place, degree in zip(names, arrangement.groups, arrangement.places, degrees, strict=True)
-    ]
-
-
-def _relations(estimator: Any) -> list[dict[str, Any]]:
-    """The related pairs, the strongest first."""
-    A, correlation = estimator.structure_, estimator.correlation_
-    a, b = np.nonzero(np.triu(A, 1))
-    order = np.argsort(-np.abs(A[a, b]), kind="stable")
-    return [
-        {"a": int(i), "b": int(j), "weight": float(A[i, j]), "correlation": float(correlation[i, j])}
-        for i, j in zip(a[order], b[order], strict=True)
+        {"name": name, "group": group, "place": place, "relations": int(degree), "predictable": not bare}
+        for name, group, place, degree, bare in rows
     ]
 
 

@@ -31,7 +31,7 @@ class BlockDesign:
         self.n = float(moments.pooled.weight[0])
         self.center = moments.functions / self.n if intercept else np.zeros_like(moments.functions)
         pooled = moments.pooled.gram[0] if len(moments.pooled.gram) else moments.by_task.gram.mean(axis=0)
-        self.values, self._basis = spectrum(pooled.copy(), self.n)
+        self.values, self._basis, self.rounding = spectrum(pooled.copy(), self.n)
 
     def lift(self, W: Array) -> Array:
         return self._map.lift(self._basis @ W)

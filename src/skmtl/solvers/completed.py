@@ -15,10 +15,10 @@ from scipy import linalg
 from skmtl._linalg import Array, eigh
 from skmtl.solvers.cost import WAIT
 from skmtl.solvers.entries import CompletedRows, Entries
-from skmtl.solvers.systems import Unformed
+from skmtl.solvers.systems import pairs
 
 
-class CompletedFactor(Unformed):
+class CompletedFactor:
     """The inverse of M with its border, from the complete table and a factor of the size of what is missing."""
 
     def __init__(self, rows: CompletedRows, entries: Entries, A: Array, ridge: float) -> None:
@@ -30,8 +30,10 @@ class CompletedFactor(Unformed):
         self._slices = [slice(end - len(own), end) for end, own in zip(ends, rows.missing, strict=True)]
         self._task = np.repeat(np.arange(len(A)), [len(own) for own in rows.missing])
         self._row = np.concatenate(rows.missing)
-        size, inner = float(len(self._row)), rows.V.size * len(A)
+        size, inner, n_pairs = float(len(self._row)), rows.V.size * len(A), len(A) * (len(A) + 1) / 2.0
         self.cost, self.step_cost = size**2 * len(rows.k) + size**3 / 3.0, 2.0 * WAIT * size**2 + 8.0 * inner
+        within = 2.0 * rows.V.size * len(A) ** 2 + n_pairs * len(rows.k) * len(A) * (n_pairs + 2.0 * len(A))
+        self.curvature_cost = within + n_pairs * (2.0 * size * len(rows.k) + size**2)
         # Tasks apart have factors of their own.
         apart = np.count_nonzero(A) == len(A)
         blocks = [[t] for t in range(len(A)) if len(rows.missing[t])] if apart else [list(range(len(A)))]
@@ -51,7 +53,8 @@ class CompletedFactor(Unformed):
         M = np.zeros((len(row), len(row)), order="F")
         for i, (t, own) in enumerate(zip(tasks, slices, strict=True)):
             for s, other in zip(tasks[: i + 1], slices[: i + 1], strict=True):
-                M[own, other] = (V[own] * (self._inner @ (self._U[t] * self._U[s]))) @ V[other].T
+                # Transposed, so that what is copied lies in memory as M does.
+                M.T[other, own] = (V[other] * (self._inner @ (self._U[t] * self._U[s]))) @ V[own].T
             e = rows.constant[row[own]]
             M[own, own] += (np.eye(len(e)) - np.outer(e, e)) / self.ridge
         return place, linalg.cholesky(M, lower=True, overwrite_a=True, check_finite=False)
@@ -78,3 +81,38 @@ class CompletedFactor(Unformed):
     def respond(self, E: Array) -> Array:
         """Phi' M^-1 Phi E, of shape (r, n_tasks)."""
         return self._entries.adjoint(self.solve(self._entries.scores(E)))
+
+    def curvature(self, P: Array) -> Array:
+        """<P D, Phi' N Phi P D'> for all ``pairs`` D and D' at once.
+
+        D = ts moves the scores of task t by those of P in task s, and those of s by P's in t. With U_D for that table,
+        zero where labels are missing, it is <U_D, M_f^-1 U_D'> less the same through the missing entries.
+        """
+        rows, entries, n_tasks = self._rows, self._entries, len(self.A)
+        t, s = pairs(n_tasks)
+        place = np.empty((n_tasks, n_tasks), dtype=np.intp)
+        place[t, s] = place[s, t] = np.arange(len(t))
+        known = rows.fill(entries, np.ones(len(entries)))
+        scores = np.zeros_like(known)
+        scores[entries.row] = entries.at_rows(P)
+        H = np.zeros((len(t), len(t)))
+        inside, means = np.empty((n_tasks, len(rows.k), n_tasks)), np.empty((n_tasks, n_tasks))
+        for task in range(n_tasks):
+            moved = known[:, task, None] * scores
+            inside[task], means[task] = rows.V.T @ moved, rows.constant @ moved
+            H[np.ix_(place[task], place[task])] += (moved.T @ moved - np.outer(means[task], means[task])) / self.ridge
+        other = (t != s)[:, None]
+        # V'U_D in the eigenbasis of A, of shape (pairs, n_tasks, r).
+        first, second = inside[t, :, s], inside[s, :, t] * other
+        turned = self._U[t][:, :, None] * first[:, None, :] + self._U[s][:, :, None] * second[:, None, :]
+        answered = turned * self._inner.T
+        H += answered.reshape(len(t), -1) @ turned.reshape(len(t), -1).T
+        gaps = np.empty((len(self._row), len(t)), order="F")
+        for task, own in enumerate(self._slices):
+            gaps[own] = rows.V[self._row[own]] @ np.tensordot(self._U[task], answered, axes=(0, 1)).T
+            mean = np.where(t == task, means[t, s], 0.0) + np.where((s == task) & (t != s), means[s, t], 0.0)
+            gaps[own] -= np.outer(rows.constant[self._row[own]], mean) / self.ridge
+        for own, L in self._factors:
+            Z = linalg.blas.dtrsm(1.0, L, gaps[own], lower=1)
+            H -= Z.T @ Z
+        return H

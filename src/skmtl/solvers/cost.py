@@ -5,7 +5,7 @@ an iteration has calls to make whatever its size. With L labels, N entries of th
 tasks, a fit needs about
 
 - ``labels``: the kernel between rows, two factors of L x L, and steps that reuse them at near structures;
-- ``completed``: one more decomposition of the rows, two factors of N x N, and steps of the complete table;
+- ``completed``: two factors of N x N, and steps of the complete table;
 - ``features``: the products of the features of each task, and a factor of r T x r T for every structure;
 - ``iterative``: products with the labels that are there, their number from how well the complete labels stand for them.
 
@@ -28,12 +28,15 @@ WAIT, CALL = 10.0, 1e6
 EIGH = 10.0
 # Of a fit: factors where they are reused, and where they are not; steps with a factor; structures that are visited.
 FEW_FACTORS, FACTORS, FACTOR_STEPS, STRUCTURES = 2, 5, 60, 20
+# Where each task has a matrix: structures, and steps of conjugate gradients for each.
+BLOCK_STRUCTURES, BLOCK_STEPS = 8, 15
 # What one step of conjugate gradients must gain, in all of a supervised step, as a logarithm.
 GAIN = float(np.log(1e5))
 # Numbers in double precision that a matrix may have: 512 MB.
 LARGEST = 2**26
 # Newton near the solution: iterations that it takes, what they gain in all, as a logarithm, and their steps.
 NEWTON_ITERATIONS, NEWTON_GAIN, ITERATION_STEPS = 3, 7.0, 8
+DIRECTIONS = 12
 # Products with the labels of a fit, when it is to be decided whether the products of the features are formed first.
 PRODUCTS = 50
 
@@ -64,9 +67,9 @@ def worth_forming_grams(n_rows: int, r: int, size: int, n_labels: int, n_tasks: 
     return n_tasks * r**2 <= LARGEST and formed < PRODUCTS * row_product(n_rows, r, size)
 
 
-def worth_forming_curvature(size: int, n_tasks: int) -> bool:
-    """Whether all pairs of tasks at once pay, for a factor of this size, where a direction takes a dozen products."""
-    return n_tasks * (n_tasks + 1) / 2.0 * size < 12.0 * (2.0 * WAIT * size + CALL / size)
+def worth_forming_curvature(at_once: float, by_direction: float) -> bool:
+    """Whether all pairs of tasks at once pay, where a Newton step takes a dozen products with directions."""
+    return at_once < DIRECTIONS * (by_direction + CALL)
 
 
 def worth_decomposing_tasks(observed: "Observed", road: str, cost: float) -> bool:
@@ -104,12 +107,16 @@ def roads(observed: "Observed", alpha: float) -> dict[str, float]:
     n_labels, (r, n_tasks) = observed.n_labels, observed.cross.shape
     n_rows, product = observed.n_rows, observed.product_cost
     steps, x = steps_without_factor(observed, alpha)
-    # The second derivative is as near as the preconditioner; the worse it is, the more structures are visited.
-    costs = {"iterative": STRUCTURES / max(1.0 - np.sqrt(x), 1e-3) ** 2 * steps * product}
+    iterations = STRUCTURES * steps * product
+    if observed.by_grams:
+        # With a matrix per task and one of what they share for a preconditioner.
+        iterations = BLOCK_STRUCTURES * (BLOCK_STEPS * 2.0 * product + EIGH * n_tasks**3)
+    # The second derivative is as near as the mean of all tasks; the worse it is, the more structures are visited.
+    costs = {"iterative": iterations / max(1.0 - np.sqrt(x), 1e-3) ** 2}
     size = r * n_tasks
     if observed.has_grams and size**2 <= LARGEST:
         factor = size**3 / 3.0 + n_tasks**3 * r**2 + WAIT * size**2
-        costs["features"] = 2.0 * n_labels * r**2 + FACTORS * (factor + 12.0 * 2.0 * WAIT * size**2)
+        costs["features"] = 2.0 * n_labels * r**2 + FACTORS * (factor + DIRECTIONS * 2.0 * WAIT * size**2)
     if observed.has_entries:
         if n_labels**2 <= LARGEST:
             step = 2.0 * WAIT * n_labels**2 + product
@@ -120,8 +127,16 @@ def roads(observed: "Observed", alpha: float) -> dict[str, float]:
             small = min(n_rows, r)
             step = 2.0 * WAIT * missing**2 + 3.0 * product
             factor = missing**2 * small + missing**3 / 3.0
-            costs["completed"] = EIGH * small**3 + FEW_FACTORS * factor + FACTOR_STEPS * step
+            costs["completed"] = FEW_FACTORS * factor + FACTOR_STEPS * step
     return costs
+
+
+def roughly_cheaper(observed: "Observed", alpha: float, gap: float, road: str) -> bool:
+    """Whether iterations to this gap are cheaper than one factor of the road."""
+    steps = steps_without_factor(observed, alpha)[0] * -np.log(gap) / GAIN
+    n = float((observed.n_missing or 0) if road == "completed" else observed.n_labels)
+    small = min(observed.n_rows, len(observed.values)) if road == "completed" else 0.0
+    return bool(steps * observed.product_cost < n**3 / 3.0 + n**2 * small)
 
 
 def choose_road(observed: "Observed", alpha: float) -> str:
@@ -137,7 +152,7 @@ def steps_without_factor(observed: "Observed", alpha: float) -> tuple[float, flo
     x the share of functions that matter to labels of a task (Marchenko and Pastur); n alpha keeps them from zero.
     """
     n_labels, n_tasks = observed.n_labels, observed.cross.shape[1]
-    ridge, k = observed.n * alpha, observed.values
+    ridge, k = observed.n * alpha, observed.values * float(np.mean(observed.shares))
     # The size that a structure will have: the root of the squared norms of the predictors.
     norms = observed.cross / (k[:, None] + ridge)
     a = float(np.sqrt(max(np.mean(np.sum(norms**2, axis=0)), np.finfo(float).tiny)))

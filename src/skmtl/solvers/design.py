@@ -10,10 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import linalg, sparse
 
-from skmtl._linalg import Array, eigh_in_place, not_psd
+from skmtl._linalg import Array, Mask, eigh_in_place, not_psd
 from skmtl.features import FeatureMap
 
 BLOCK = 256
+# An eigenvalue is wrong by about this, relative to the largest.
+ROUNDING = 4.0 * float(np.finfo(float).eps)
 
 
 class Basis(Protocol):
@@ -21,6 +23,8 @@ class Basis(Protocol):
 
     # Positive eigenvalues k, of shape (r,).
     values: Array
+    # What rounding may hide: the kernel is at most that of the kept eigenvalues plus this times the identity.
+    rounding: float
     # Weighted mean of the rows of Z, of shape (D,); zero without an intercept.
     center: Array
 
@@ -36,6 +40,9 @@ class Design(Basis, Protocol):
 
     def project(self, Y: Array) -> Array:
         """V'Y for targets Y of the weighted rows, of shape (n, T); the result is (r, T)."""
+
+    def unproject(self, P: Array) -> Array:
+        """V P, of shape (n, T)."""
 
     def rows(self) -> Array:
         """Phi, the centered rows in the basis, without their weights, of shape (n, r)."""
@@ -94,11 +101,15 @@ class KernelDesign:
             raise not_psd(values[0])
         if intercept:
             _check_constant_direction(values, vectors.T @ (Ke - eKe * e), eKe, tolerance)
-        keep = values > n * np.finfo(float).eps * max(values[-1], 0.0)
+        # Centring leaves of large entries what rounding made of them: small beside the kernel before it, not after.
+        keep, self.rounding = _kept(values, max(float(values[-1]), size), n)
         self.values, self._vectors = values[keep], vectors[:, keep]
 
     def project(self, Y: Array) -> Array:
         return self._vectors.T @ Y
+
+    def unproject(self, P: Array) -> Array:
+        return self._vectors @ P
 
     def rows(self) -> Array:
         return _inverse(self._root)[:, None] * self._vectors * np.sqrt(self.values)
@@ -135,11 +146,14 @@ class PrimalDesign:
         self._rows = feature_map.orthonormal(self._root * (Z - self.center))
         n, D = self._rows.shape
         small = self._rows.T @ self._rows if D <= n else self._rows @ self._rows.T
-        self.values, vectors = spectrum(small, n)
+        self.values, vectors, self.rounding = spectrum(small, n)
         self._basis = vectors if D <= n else self._rows.T @ (vectors / np.sqrt(self.values))
 
     def project(self, Y: Array) -> Array:
         return (self._basis.T @ (self._rows.T @ Y)) / np.sqrt(self.values)[:, None]
+
+    def unproject(self, P: Array) -> Array:
+        return self._rows @ (self._basis @ (P / np.sqrt(self.values)[:, None]))
 
     def rows(self) -> Array:
         return (_inverse(self._root) * self._rows) @ self._basis
@@ -176,7 +190,7 @@ class SparseDesign:
         else:
             # Z'Z - n center center', the center being the mean.
             small = (self._Zw.T @ self._Zw).toarray() - weight.sum() * np.outer(self.center, self.center)
-        self.values, self._vectors = spectrum(small, n)
+        self.values, self._vectors, self.rounding = spectrum(small, n)
 
     # With more features than rows the basis is Zc'V diag(k)^{-1/2}. It would be as large as the rows made dense, D x n,
     # so that only its products are computed.
@@ -185,6 +199,9 @@ class SparseDesign:
         if self._wide:
             return self._vectors.T @ Y
         return (self._vectors.T @ self._adjoint(Y)) / np.sqrt(self.values)[:, None]
+
+    def unproject(self, P: Array) -> Array:
+        return self._root * self.scores(P / np.sqrt(self.values)[:, None])
 
     def rows(self) -> Array:
         if self._wide:
@@ -220,11 +237,18 @@ class SparseDesign:
         return np.asarray(self._Zw.T @ U - np.outer(self.center, self._root[:, 0] @ U))
 
 
-def spectrum(small: Array, n: float) -> tuple[Array, Array]:
-    """Positive eigenvalues and their vectors of the products of n rows; the matrix is overwritten."""
+def spectrum(small: Array, n: float) -> tuple[Array, Array, float]:
+    """Positive eigenvalues and vectors of the products of n rows, and what rounding hides; ``small`` is overwritten."""
     values, vectors = eigh_in_place(small)
-    keep = values > max(n, len(small)) * np.finfo(float).eps * max(values[-1], 0.0)
-    return values[keep], vectors[:, keep]
+    keep, rounding = _kept(values, float(values[-1]), max(n, len(small)))
+    return values[keep], vectors[:, keep], rounding
+
+
+def _kept(values: Array, size: float, n: float) -> tuple[Mask, float]:
+    """Which eigenvalues stand out from rounding in a matrix of this size, and how large others may be."""
+    eps, size = float(np.finfo(float).eps), max(size, 0.0)
+    keep = values > n * eps * size
+    return keep, max(ROUNDING * size, float(np.abs(values[~keep]).max(initial=0.0)))
 
 
 def _inverse(root: Array) -> Array:

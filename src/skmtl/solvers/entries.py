@@ -3,8 +3,9 @@
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from skmtl._linalg import Array, eigh
+from skmtl._linalg import Array
 from skmtl.targets import Labels
 
 TINY = float(np.finfo(float).tiny)
@@ -30,12 +31,21 @@ class Entries:
         return len(self.y)
 
     @cached_property
-    def K(self) -> Array:
-        """The kernel between the labels' rows, of shape (n_labels, n_labels)."""
-        if len(self.row) < len(self._Phi):
-            Phi = self._Phi[self.row]
-            return Phi @ Phi.T
-        return np.asarray((self._Phi @ self._Phi.T)[np.ix_(self.row, self.row)])
+    def _row_kernel(self) -> tuple[Array, NDArray[np.intp]]:
+        """The kernel between the rows that have a label, and which of them is each label's."""
+        rows, place = np.unique(self.row, return_inverse=True)
+        Phi = self._Phi[rows]
+        return Phi @ Phi.T, place
+
+    def scaled_kernel(self, A: Array) -> Array:
+        """K_ii' A_tt' between labels on and below the diagonal, in Fortran's order, which LAPACK overwrites."""
+        K, place = self._row_kernel
+        M = np.empty((len(self), len(self)), order="F")
+        for t, own in enumerate(self.slices):
+            # Columns of M are rows of its transpose, contiguous like those of the kernel.
+            below = K[place[own]][:, place[own.start :]]
+            np.multiply(below, np.repeat(A[t, t:], self.counts[t:]), out=M.T[own, own.start :])
+        return M
 
     def rows(self) -> Array:
         """The features of each label's row, of shape (n_labels, r)."""
@@ -79,22 +89,19 @@ class CompletedRows:
     Parameters
     ----------
     Phi : ndarray of shape (n, r)
+        About their weighted mean, where there are intercepts.
+    values : ndarray of shape (r,)
+        k, which is Phi' D Phi: the rows were decomposed with the weights that all labels have.
     weight : ndarray of shape (n, n_tasks)
         Zero where a label is missing, else the weight of the row.
     """
 
-    def __init__(self, Phi: Array, weight: Array, *, intercept: bool) -> None:
-        row_weight = weight.max(axis=1)
-        self.root = np.sqrt(row_weight)
+    def __init__(self, Phi: Array, values: Array, weight: Array, *, intercept: bool) -> None:
+        self.root = np.sqrt(weight.max(axis=1))
         # The direction that centring takes away.
         self.constant = self.root / np.linalg.norm(self.root) if intercept else np.zeros(len(Phi))
         self.missing = [np.flatnonzero(column == 0.0) for column in weight.T]
-        Z = self.root[:, None] * (Phi - row_weight @ Phi / row_weight.sum() if intercept else Phi)
-        n, r = Z.shape
-        k, X = eigh(Z @ Z.T if n <= r else Z.T @ Z)
-        keep = k > max(n, r) * np.finfo(float).eps * max(k[-1], 0.0)
-        self.k = k[keep]
-        self.V = X[:, keep] if n <= r else Z @ (X[:, keep] / np.sqrt(self.k))
+        self.k, self.V = values, self.root[:, None] * Phi / np.sqrt(values)
 
     def fill(self, entries: Entries, y: Array) -> Array:
         """Values of the labels, weighted, in a table with zeros where one is missing."""

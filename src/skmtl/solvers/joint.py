@@ -7,7 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from skmtl._linalg import Array, inverse_spd
+from skmtl._linalg import Array, inverse_spd, largest_eigenvalue
 from skmtl.objective import Eliminable, EliminatedFit, Problem, Proof
 from skmtl.penalties._newton import GENTLE_RIDGE, STAGE_TOL, descend
 from skmtl.penalties.base import ASK_EARLY, Certify, SmoothPoint
@@ -18,13 +18,17 @@ Stage = Callable[[Array, float, bool], tuple[Array, float, int]]
 # Iterations from a start that is near: with an exact second derivative they converge, with another they only help.
 WARM_ITERATIONS, FEW_ITERATIONS = 25, 8
 DIAGONAL_ROUNDS, DIAGONAL_TOL = 20, 0.03
-# Errors of values that are iterated, relative to the part of them that the structure is learned from: at first, and
-# relative to what the last step gained. Newton's step is wrong by the root of what its values are wrong by.
-FIRST_ERROR, GAIN_ERROR = 1e-2, 1e-3
+# Errors of values that are iterated, relative to the part of them that the structure is learned from: at first, from a
+# start that is near, and relative to what the last step gained. Newton's step is wrong by the root of what its values
+# are wrong by.
+FIRST_ERROR, NEAR_ERROR, GAIN_ERROR = 1e-2, 1e-5, 1e-3
 # The bound is wrong by about a tenth of what dual coefficients are wrong by, relative to their size.
-CERTIFY_TOL = 10.0
-# A start need not be more exact than this.
-START_TOL = 1e-2
+# A gap of this share of the tolerance needs no better ones.
+CERTIFY_TOL, ENOUGH = 10.0, 0.1
+# A start need not be more exact than this, and what leads to it less.
+START_TOL, ROUGH_TOL = 1e-2, 1e-1
+# Rounds of surrogates, and the ratio of structures to the next at which they end.
+SURROGATE_ROUNDS, NEAR_ENOUGH = 5, 1.1
 # Down to this ridge, relative to the mean of diag(B'KB), a start that is near needs no stages; where steps are dear,
 # stages need not be exact.
 DIRECT_RIDGE, LOOSE_STAGE_TOL = 1e-4, 1e-5
@@ -49,11 +53,11 @@ class _Eliminated:
     def _PP(self) -> Array:
         return self.P @ self.P
 
-    @cached_property
+    @property
     def gradient(self) -> Array:
         return -self.fit.Q - self._eps * self._PP
 
-    @cached_property
+    @property
     def Q(self) -> Array:
         return self.fit.stiffness * self.fit.Q + self._eps * self._PP
 
@@ -79,16 +83,18 @@ def solve_jointly(
 
     def certify(A: Array, point: SmoothPoint, value: float) -> float:
         nonlocal proof
-        proof = problem.certify(A, cast(_Eliminated, point).fit)
-        if proof.gap <= ASK_EARLY * tol:
-            # Near the end, the bound feels errors of C that the value does not.
-            exact = problem.fit(A, tol=CERTIFY_TOL * tol)
-            proof = proof if exact is proof.fit else problem.certify(A, exact)
+        here = cast(_Eliminated, point)
+        proof = problem.certify(A, here.fit)
+        if ENOUGH * tol < proof.gap <= ASK_EARLY * tol:
+            # Near the end, the bound feels errors of C that the value does not; and so does the next step.
+            here.fit = cast(EliminatedFit, problem.fit(A, tol=CERTIFY_TOL * tol))
+            proof = proof if here.fit is proof.fit else problem.certify(A, here.fit)
         report(proof)
         return proof.gap
 
     def stage(A: Array, eps: float, last: bool, budget: int = max_iter) -> tuple[Array, float, int]:
-        return _newton(problem, A, eps, certify if last else _accept, tol if last else stage_tol, budget)
+        first = NEAR_ERROR if A is start else FIRST_ERROR
+        return _newton(problem, A, eps, certify if last else _accept, tol if last else stage_tol, budget, first)
 
     n_iter, quick = 0, cast(Eliminable, problem.supervised).quick
     stage_tol = STAGE_TOL if quick else LOOSE_STAGE_TOL
@@ -128,12 +134,20 @@ def estimate_jointly(
 
 
 def _newton(
-    problem: Problem, A: Array, eps: float, certify: Certify, tol: float, max_iter: int
+    problem: Problem,
+    A: Array,
+    eps: float,
+    certify: Certify,
+    tol: float,
+    max_iter: int,
+    error: float = FIRST_ERROR,
 ) -> tuple[Array, float, int]:
-    """Newton from A with the ridge eps."""
-    # The error that a value may have, relative to the part of it that the structure is learned from: less than a step
-    # gains, for what is more exact than that is wasted.
-    error, last = FIRST_ERROR, np.inf
+    """Newton from A with the ridge eps; ``error`` is that of the first value.
+
+    It is relative to the part of the value that the structure is learned from. Later it is less than a step gains, for
+    what is more exact than that is wasted.
+    """
+    last = np.inf
 
     def smooth(A: Array) -> _Eliminated | None:
         nonlocal error, last
@@ -172,13 +186,30 @@ def _near_start(problem: Problem) -> Array | None:
     """
     surrogate = cast(Eliminable, problem.supervised).surrogate()
     if surrogate is not None:
-        nearby = replace(problem, supervised=surrogate)
-        return estimate_jointly(nearby, start=None, tol=START_TOL, max_iter=20, report=_report_nothing)[0].structure
+        return _follow_surrogates(problem, _solve_nearby(problem, surrogate, None))
     diagonal, size = _diagonal_start(problem)
     if problem.eps < DIRECT_RIDGE * size:
         return None
     S = problem.fit(diagonal, tol=START_TOL).energy(diagonal) + problem.eps * np.eye(problem.n_tasks)
-    return problem.penalty.minimize(S, tol=START_TOL).structure
+    return _follow_surrogates(problem, problem.penalty.minimize(S, tol=START_TOL).structure)
+
+
+def _follow_surrogates(problem: Problem, A: Array) -> Array:
+    """A few rounds of solving the problem with a quick step in place of its own that agrees with it at the last A."""
+    for k in range(SURROGATE_ROUNDS):
+        surrogate = cast(EliminatedFit, problem.fit(A, tol=START_TOL if k else ROUGH_TOL)).surrogate()
+        if surrogate is None:
+            break
+        last, A = A, _solve_nearby(problem, surrogate, A)
+        if largest_eigenvalue(A, last) * largest_eigenvalue(last, A) <= NEAR_ENOUGH:
+            break
+    return A
+
+
+def _solve_nearby(problem: Problem, surrogate: Eliminable, start: Array | None) -> Array:
+    """The structure that solves the problem with a quick step in place of its own, roughly."""
+    nearby = replace(problem, supervised=surrogate)
+    return estimate_jointly(nearby, start=start, tol=START_TOL, max_iter=20, report=_report_nothing)[0].structure
 
 
 def _diagonal_start(problem: Problem) -> tuple[Array, float]:

@@ -6,9 +6,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from skmtl._linalg import Array, symmetric_part
+from skmtl._linalg import Array, eigh, symmetric_part
 from skmtl.solvers.completed import CompletedFactor
-from skmtl.solvers.cost import choose_road, roads, worth_decomposing_tasks, worth_forming_curvature, worth_refactorizing
+from skmtl.solvers.cost import (
+    choose_road,
+    roads,
+    roughly_cheaper,
+    worth_decomposing_tasks,
+    worth_forming_curvature,
+    worth_refactorizing,
+)
 from skmtl.solvers.observed import Observed
 from skmtl.solvers.ridge import Ridge
 from skmtl.solvers.systems import (
@@ -19,8 +26,15 @@ from skmtl.solvers.systems import (
     dual_coefficients,
     pairs,
 )
+from skmtl.solvers.task_blocks import SINGULAR, TaskBlockSystem
 
 SMALLEST_GAP = 1e-18
+# A gap that is good enough for a start, and for nothing else.
+ROUGH_GAP = 1e-4
+# A start need not be more exact than this.
+START_TOL, SIZE_ROUNDS = 1e-2, 10
+# Sums of many numbers are wrong by about this, relative to their size.
+ROUNDING = 4.0 * float(np.finfo(float).eps)
 TINY = float(np.finfo(float).tiny)
 
 
@@ -70,17 +84,20 @@ class MissingLabelRidge:
         """The closed form for complete labels that is near; None where the tasks apart are a better start."""
         if self.road in ("labels", "features"):
             return None
-        observed = self.observed
         if self.road == "completed":
-            # Zero, which is the mean, for every label that is missing.
-            rows = observed.completed()
-            Y = rows.fill(observed.entries(), observed.entries().y)
-            return Ridge.from_targets(rows.k, rows.V.T @ Y, Y, observed.n, self.alpha)
+            # Tasks apart have small factors: once to find their sizes, and once at these.
+            alone, a = self.solve(np.eye(self.n_tasks), tol=START_TOL).surrogate(), np.ones(self.n_tasks)
+            for _ in range(SIZE_ROUNDS):
+                a = np.sqrt(alone.diagonal_energy(a)) if alone else a
+            return self.solve(np.diag(a), tol=START_TOL).surrogate()
         # The mean of the G_t for each of them.
-        targets = observed.cross / np.sqrt(observed.values)[:, None]
-        rest = float(observed.squares.sum()) - float(np.sum(targets**2))
-        # With more functions than labels it would explain more than there is.
-        return Ridge(observed.values, targets, rest, observed.n, self.alpha) if rest > 0.0 else None
+        values = self.observed.values * float(np.mean(self.observed.shares))
+        return self.closed_form(values, self.observed.cross / np.sqrt(values)[:, None])
+
+    def closed_form(self, values: Array, targets: Array) -> Ridge | None:
+        """The step for complete labels with these targets; None where they explain more than there is."""
+        rest = float(self.observed.squares.sum()) - float(np.sum(targets**2))
+        return Ridge(values, targets, rest, self.observed.n, self.alpha) if rest > 0.0 else None
 
     def part(self, tasks: NDArray[np.intp]) -> "MissingLabelRidge":
         """The problem of some of the tasks, in that order; n is still that of all."""
@@ -106,11 +123,15 @@ class MissingLabelRidge:
         if self.road == "features":
             return MissingLabelFit.from_predictors(self, A, FeatureSystem(observed, A, ridge)), True
         if self.road == "iterative":
-            system = IterativeSystem(observed, A, ridge, self._W, gap)
+            system = self._iterate(A, gap)
             self._W = system.W
             return MissingLabelFit.from_predictors(self, A, system), False
         entries = observed.entries()
         renew = self._factor is None or worth_refactorizing(self._factor[0], A, ridge, gap, observed.product_cost)
+        if renew and gap >= ROUGH_GAP and roughly_cheaper(observed, self.alpha, gap, self.road):
+            system = self._iterate(A, gap)
+            self._W = system.W
+            return MissingLabelFit.from_predictors(self, A, system), False
         if self._factor is None or renew:
             factor = self._factorize(A)
             c = factor.solve(entries.y)
@@ -119,6 +140,13 @@ class MissingLabelRidge:
             c = dual_coefficients(factor, entries, A, ridge, start, gap)
         self._factor = factor, c
         return MissingLabelFit.from_labels(self, A, factor, c), renew
+
+    def _iterate(self, A: Array, gap: float) -> TaskBlockSystem | IterativeSystem:
+        if self.observed.by_grams:
+            a, U = eigh(A)
+            if a[0] > SINGULAR * a[-1]:
+                return TaskBlockSystem(self.observed, a, U, self.ridge, self._W, gap)
+        return IterativeSystem(self.observed, A, self.ridge, self._W, gap)
 
     def _factorize(self, A: Array) -> LabelFactor | CompletedFactor:
         observed = self.observed
@@ -134,8 +162,9 @@ class MissingLabelRidge:
 class Response(Protocol):
     """A linear system that was solved: how P = Phi'C moves when the structure does."""
 
-    # Unknowns of the factor, where ``curvature`` is there; else zero.
-    size: int
+    # What ``respond`` and ``curvature`` cost.
+    step_cost: float
+    curvature_cost: float
 
     def respond(self, E: Array) -> Array:
         """Phi' M^-1 Phi E, or near that, of shape (r, n_tasks)."""
@@ -229,6 +258,16 @@ class MissingLabelFit:
         return 2.0 * scale * self._YC - scale**2 * self._CC
 
     @property
+    def dual_size(self) -> float:
+        """The sum of c^2 over the weights of rows, which are at least those of labels over the number of tasks."""
+        return self._problem.n_tasks * self._CC / (self._problem.ridge * self._problem.alpha)
+
+    @property
+    def dual_error(self) -> float:
+        """The rounding of sums of squares of the labels."""
+        return ROUNDING * float(self._problem.observed.squares.sum()) / self._problem.observed.n
+
+    @property
     def gap(self) -> float:
         """Relative gap of the supervised step."""
         norm = self._problem.alpha * float(np.sum(self._A * self.Q))
@@ -245,10 +284,8 @@ class MissingLabelFit:
     @cached_property
     def _curvature(self) -> Array | None:
         """Half the second derivative over all pairs of tasks, where forming it pays."""
-        size = self._system.size
-        if size and worth_forming_curvature(size, self._problem.n_tasks):
-            return self._system.curvature(self.factor)
-        return None
+        worth = worth_forming_curvature(self._system.curvature_cost, self._system.step_cost)
+        return self._system.curvature(self.factor) if worth else None
 
     def hessian(self, D: Array) -> Array:
         """Second derivative of ``value`` / alpha in the direction D of the structure: 2 sym(P' Phi' M^-1 Phi P D)."""
@@ -258,6 +295,19 @@ class MissingLabelFit:
         H = np.zeros_like(D)
         H[t, s] = self._curvature @ D[t, s]
         return H + H.T
+
+    def surrogate(self) -> Ridge | None:
+        """The closed form for complete labels that has the same predictors for this structure.
+
+        Where labels of a table are missing, it has the predictions in their place, and its value is nowhere less: it is
+        the step of expectation and maximization.
+        """
+        problem, observed = self._problem, self._problem.observed
+        if problem.road in ("labels", "features"):
+            return None
+        targets = (observed.values[:, None] * self._W + problem.ridge * self.factor) / np.sqrt(observed.values)[:, None]
+        rest = max(float(observed.squares.sum()) - float(np.sum(targets**2)), 0.0)
+        return Ridge(observed.values, targets, rest, observed.n, problem.alpha)
 
     @cached_property
     def stiffness(self) -> float:

@@ -2,7 +2,7 @@
 
 from copy import copy
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class NewtonStep:
     rows : ndarray of shape (n_rows, r)
         The rows in an orthonormal basis of functions.
     values : ndarray of shape (r,)
-        Eigenvalues of the rows' covariance, weighted as ``labels.row_weight`` says, which is diagonal in that basis.
+        Eigenvalues of the rows' covariance, weighted as ``labels.design_weight`` says, which is diagonal in that basis.
     """
 
     eliminable = False
@@ -53,7 +53,7 @@ class NewtonStep:
         self.labels, self.Phi = labels, labels.arrange(rows)
         self.loss, self.intercept = loss, intercept
         self.n = float(labels.weight.sum()) / labels.n_tasks
-        self._mean_values = values / self.n
+        self._mean_values = values / float(labels.design_weight().sum())
         self._W = np.zeros((len(values), labels.n_tasks))
         self._b = np.zeros(labels.n_tasks)
         self._width = 1.0
@@ -160,6 +160,9 @@ class NewtonStep:
 class NewtonFit:
     """A predictor with its dual coefficients, for a loss or for the smooth one that stands for it."""
 
+    # Nothing cancels in its sums.
+    dual_error: ClassVar[float] = 0.0
+
     def __init__(self, problem: NewtonStep, loss: Loss, point: _Point, basis: Whitening) -> None:
         self._problem, self.loss, self.point, self.basis = problem, loss, point, basis
         labels = problem.labels
@@ -198,14 +201,22 @@ class NewtonFit:
         return gradient * np.where(gradient > 0.0, labels.spread(up_scale), labels.spread(down_scale))
 
     @cached_property
-    def _PhiC(self) -> Array:
+    def factor(self) -> Array:
+        """Phi'C, of shape (r, n_tasks), with inner products Q."""
         factor = -2.0 * self._problem.n * self._problem.alpha
         return self._problem.labels.adjoint(self._problem.Phi, self._dual_gradient) / factor
+
+    @property
+    def dual_size(self) -> float:
+        """The sum of c^2 over the weights of rows, which are at least those of labels over the number of tasks."""
+        weight = self._problem.labels.weight
+        squares = np.divide(self._dual_gradient**2, weight, out=np.zeros_like(weight), where=weight > 0.0)
+        return self.point.b.size * float(squares.sum()) / (2.0 * self._problem.n * self._problem.alpha) ** 2
 
     @cached_property
     def Q(self) -> Array:
         """C'KC."""
-        return symmetric_part(self._PhiC.T @ self._PhiC)
+        return symmetric_part(self.factor.T @ self.factor)
 
     def _dual(self, loss: Loss, scale: float) -> float:
         labels = self._problem.labels

@@ -8,7 +8,7 @@ intercept. The best predictors for a structure A solve ``G_t w_t + n alpha (W A^
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,16 +55,20 @@ class Observed(Protocol):
         """Whether ``grams`` are known, or can be."""
 
     @property
+    def by_grams(self) -> bool:
+        """Whether ``curve`` multiplies by the ``grams``."""
+
+    @property
     def has_entries(self) -> bool:
         """Whether ``entries`` are known."""
 
     @property
     def values(self) -> Array:
-        """Eigenvalues of the mean of the G_t, which is diagonal or nearly so, of shape (r,)."""
+        """Diagonal of the products of all rows, which are diagonal or nearly so, of shape (r,)."""
 
     @property
     def shares(self) -> Array:
-        """Sums of the weights of each task, relative to n, of shape (n_tasks,)."""
+        """Sums of the weights of each task, relative to those of all rows: G_t is about its share of ``values``."""
 
     @property
     def cross(self) -> Array:
@@ -85,8 +89,14 @@ class Observed(Protocol):
     def curve(self, W: Array) -> Array:
         """W -> (G_t w_t), of shape (r, n_tasks)."""
 
+    def curve_roughly(self, W: Array) -> Array:
+        """The same in single precision, where that is quicker."""
+
     def grams(self) -> Array:
         """The G_t, of shape (n_tasks, r, r), where they are known."""
+
+    def gram_bases(self) -> tuple[Array, Array]:
+        """Eigenvalues and eigenvectors of the G_t, of shapes (n_tasks, r) and (n_tasks, r, r)."""
 
     def bases(self) -> list[TaskBasis]:
         """The G_t decomposed."""
@@ -109,16 +119,29 @@ class ObservedRows:
     rows : ndarray of shape (n_rows, r)
         As ``labels.arrange`` returns them.
     values : ndarray of shape (r,)
-        Eigenvalues of the rows' covariance, weighted as ``labels.row_weight`` says, which is diagonal.
+        Eigenvalues of the rows' covariance, weighted as ``labels.design_weight`` says, which is diagonal.
+    n, row_total : float, optional
+        Of a part of the tasks: n, and the weight of all rows, of the whole.
     """
 
-    def __init__(self, rows: Array, values: Array, labels: Labels, *, intercept: bool, n: float | None = None) -> None:
+    def __init__(
+        self,
+        rows: Array,
+        values: Array,
+        labels: Labels,
+        *,
+        intercept: bool,
+        n: float | None = None,
+        row_total: float | None = None,
+    ) -> None:
         self._Phi, self._labels, self._intercept = rows, labels, intercept
         self.values = values
         self.n = float(labels.weight.sum()) / labels.n_tasks if n is None else n
         self.n_labels = int(np.count_nonzero(labels.weight))
         total = np.maximum(labels.sums(labels.weight), TINY)
-        self.shares = total / self.n
+        row_weight = labels.design_weight()
+        self._row_total = float(row_weight.sum()) if row_total is None else row_total
+        self.shares = total / self._row_total
         self.cross = labels.adjoint(rows, labels.weight * labels.y)
         self.shift, self.target_mean = np.zeros_like(self.cross), np.zeros(labels.n_tasks)
         y = labels.y
@@ -129,18 +152,33 @@ class ObservedRows:
             y = y - labels.spread(self.target_mean)
         self.squares = labels.sums(labels.weight * y**2)
         self.n_rows, r, size = len(rows), len(values), labels.y.size
-        self._small = worth_forming_grams(self.n_rows, r, size, self.n_labels, labels.n_tasks)
-        self.product_cost = gram_product(r, labels.n_tasks) if self._small else row_product(self.n_rows, r, size)
+        self.by_grams = worth_forming_grams(self.n_rows, r, size, self.n_labels, labels.n_tasks)
+        self.product_cost = gram_product(r, labels.n_tasks) if self.by_grams else row_product(self.n_rows, r, size)
         self.has_grams, self.has_entries = labels.n_tasks * r**2 <= LARGEST, True
-        row_weight = labels.weight.max(axis=1, keepdims=True) if labels.weight.ndim == 2 else None
-        uniform = row_weight is not None and bool(np.all((labels.weight == row_weight) | (labels.weight == 0.0)))
-        uniform = uniform and bool(np.all(labels.sums(labels.weight) > 0.0))
-        self.n_missing = size - self.n_labels if uniform else None
+        # A table whose rows were decomposed, all of them, with the weights that its labels have.
+        whole = labels.weight.ndim == 2 and float(row_weight.sum()) == self._row_total
+        uniform = whole and np.all((labels.weight == row_weight[:, None]) | (labels.weight == 0.0))
+        self.n_missing = size - self.n_labels if uniform and np.all(labels.sums(labels.weight) > 0.0) else None
 
     def curve(self, W: Array) -> Array:
-        if self._small:
+        if self.by_grams:
             return times_grams(self._grams, W)
         return self._labels.normal(self._Phi, self._labels.weight, W, center=self._intercept)
+
+    def curve_roughly(self, W: Array) -> Array:
+        if self.by_grams:
+            return times_grams(self._grams, W)
+        Phi, weight, scale = self._single
+        size = max(float(np.abs(W).max(initial=0.0)), TINY)
+        curved = self._labels.normal(Phi, weight, (W / size).astype(np.float32), center=self._intercept)
+        return (size * scale) * curved
+
+    @cached_property
+    def _single(self) -> tuple[Any, Any, float]:
+        """Rows and weights in single precision and of size one, and the factor that this takes from the products."""
+        size, heaviest = float(np.abs(self._Phi).max()), float(self._labels.weight.max())
+        Phi, weight = self._Phi / size, self._labels.weight / heaviest
+        return Phi.astype(np.float32), weight.astype(np.float32), size**2 * heaviest
 
     @cached_property
     def _grams(self) -> Array:
@@ -148,6 +186,13 @@ class ObservedRows:
 
     def grams(self) -> Array:
         return self._grams
+
+    @cached_property
+    def _gram_bases(self) -> tuple[Array, Array]:
+        return decompose(self._grams)
+
+    def gram_bases(self) -> tuple[Array, Array]:
+        return self._gram_bases
 
     @cached_property
     def _bases(self) -> list[TaskBasis]:
@@ -168,14 +213,16 @@ class ObservedRows:
 
     @cached_property
     def _completed(self) -> CompletedRows:
-        return CompletedRows(self._Phi, self._labels.weight, intercept=self._intercept)
+        return CompletedRows(self._Phi, self.values, self._labels.weight, intercept=self._intercept)
 
     def completed(self) -> CompletedRows:
         return self._completed
 
     def part(self, tasks: NDArray[np.intp]) -> "ObservedRows":
         labels, rows = self._labels.part(tasks)
-        return ObservedRows(self._Phi[rows], self.values, labels, intercept=self._intercept, n=self.n)
+        return ObservedRows(
+            self._Phi[rows], self.values, labels, intercept=self._intercept, n=self.n, row_total=self._row_total
+        )
 
 
 @dataclass(frozen=True)
@@ -215,8 +262,22 @@ class ObservedMoments:
     def curve(self, W: Array) -> Array:
         return times_grams(self.stacked, W) if len(self.stacked) else self.read(W)
 
+    def curve_roughly(self, W: Array) -> Array:
+        return self.curve(W)
+
     def grams(self) -> Array:
         return self.stacked
+
+    @property
+    def by_grams(self) -> bool:
+        return len(self.stacked) > 0
+
+    @cached_property
+    def _gram_bases(self) -> tuple[Array, Array]:
+        return decompose(self.stacked)
+
+    def gram_bases(self) -> tuple[Array, Array]:
+        return self._gram_bases
 
     @cached_property
     def _bases(self) -> list[TaskBasis]:
@@ -255,6 +316,12 @@ class ObservedMoments:
 def times_grams(grams: Array, W: Array) -> Array:
     """(G_t w_t), of shape (r, n_tasks)."""
     return (grams @ W.T[:, :, None])[:, :, 0].T
+
+
+def decompose(grams: Array) -> tuple[Array, Array]:
+    """Eigenvalues, none negative, and eigenvectors of all G_t."""
+    g, X = np.linalg.eigh(grams)
+    return np.maximum(g, 0.0), X
 
 
 def _basis(Phi: Array, b: Array) -> TaskBasis:

@@ -24,7 +24,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from skmtl._linalg import Array, eigh
+from skmtl._linalg import TINY, Array, eigh
 from skmtl.features import FeatureMap
 from skmtl.solvers.cost import LARGEST
 from skmtl.solvers.design import Design
@@ -86,7 +86,8 @@ def make_posterior(design: Design, labels: Any, A: Array, alpha: float, *, inter
         return LabelPosterior(Entries(rows, labels, intercept=intercept), A, n * alpha)
     start = max(rows.shape[1] - max(side // labels.n_tasks, 1), 0)
     observed = ObservedRows(rows[:, start:], design.values[start:], labels, intercept=intercept)
-    return FeaturePosterior(observed, A, n * alpha, start, intercept=intercept)
+    totals = labels.sums(labels.weight) if intercept else np.full(labels.n_tasks, np.inf)
+    return FeaturePosterior(observed, A, n * alpha, start, totals)
 
 
 class CompletePosterior:
@@ -143,12 +144,15 @@ class LabelPosterior:
 
 
 class FeaturePosterior:
-    """Few functions: the covariance of their coefficients in all tasks. ``start`` of the first ones are left out."""
+    """Few functions: the covariance of their coefficients in all tasks. ``start`` of the first ones are left out.
 
-    def __init__(self, observed: ObservedRows, A: Array, ridge: float, start: int, *, intercept: bool) -> None:
+    ``totals`` are the sums of each task's weights, or infinite where there are no constants.
+    """
+
+    def __init__(self, observed: ObservedRows, A: Array, ridge: float, start: int, totals: Array) -> None:
         self._C = FeatureSystem(observed, A, ridge).covariance()
         self._center, self._start = observed.shift.T, start
-        self._constant = 1.0 / (observed.n * observed.shares) if intercept else np.zeros(len(A))
+        self._constant = 1.0 / np.maximum(totals, TINY)
         self._prior = A / ridge
         self.width = start + 2 * observed.cross.size + len(A) ** 2
 

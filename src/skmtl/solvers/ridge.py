@@ -39,9 +39,17 @@ class Ridge:
     _last: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @classmethod
-    def from_targets(cls, values: Array, projected: Array, targets: Array, n: float, alpha: float) -> "Ridge":
-        """The problem for targets Y of shape (n, n_tasks) whose projection V'Y is known."""
-        rest = float(np.sum(targets**2) - np.sum(projected**2))
+    def from_targets(
+        cls, values: Array, projected: Array, targets: Array, n: float, alpha: float, explained: Array | None = None
+    ) -> "Ridge":
+        """The problem for targets Y of shape (n, n_tasks) whose projection V'Y is known.
+
+        ``explained`` is VV'Y: without it the rest is a difference of large numbers where there is little rest.
+        """
+        if explained is None:
+            rest = float(np.sum(targets**2) - np.sum(projected**2))
+        else:
+            rest = float(np.sum((targets - explained) ** 2))
         return cls(values, projected, max(rest, 0.0), n, alpha)
 
     def with_alpha(self, alpha: float) -> "Ridge":
@@ -75,6 +83,9 @@ class Ridge:
 class RidgeFit:
     """The best f for A = U diag(a) U', with C = V [ (V'YU) / (k_i a_j + n alpha) ] U' + (Y - VV'Y) / (n alpha)."""
 
+    # Nothing cancels in its sums.
+    dual_error: ClassVar[float] = 0.0
+
     def __init__(self, problem: Ridge, a: Array, U: Array) -> None:
         self._problem, self._U = problem, U
         ridge = problem.n * problem.alpha
@@ -87,6 +98,11 @@ class RidgeFit:
         self._YC = float(np.vdot(rotated, self._C)) + problem.rest / ridge
         self._CC = float(np.vdot(self._C, self._C)) + problem.rest / ridge**2
         self.value = problem.alpha * self._YC
+
+    @property
+    def dual_size(self) -> float:
+        """||C||^2."""
+        return self._CC
 
     @cached_property
     def _kC(self) -> Array:
@@ -128,6 +144,10 @@ class RidgeFit:
         scores = self._kC * self._a
         full = float(np.vdot(scores, self._C))
         return float(np.vdot(scores, scores * self._inverse)) / full if full > 0.0 else 1.0
+
+    def surrogate(self) -> Ridge:
+        """The step itself, which is quick."""
+        return self._problem
 
     @property
     def intercept(self) -> Array:

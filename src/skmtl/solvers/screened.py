@@ -108,6 +108,14 @@ class _BlocksFit:
         """C'KC."""
         return symmetric_part(self.factor.T @ self.factor)
 
+    @property
+    def dual_size(self) -> float:
+        return sum(fit.dual_size for fit in self._fits)
+
+    @property
+    def dual_error(self) -> float:
+        return sum(fit.dual_error for fit in self._fits)
+
     def dual(self, scale: float) -> float:
         return sum(fit.dual(scale) for fit in self._fits)
 

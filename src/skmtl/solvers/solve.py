@@ -1,7 +1,7 @@
 """Solve a problem by the solver that suits it; what it returns, and what it tells along the way."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, isfinite, log10
 from typing import cast
@@ -9,12 +9,16 @@ from typing import cast
 import numpy as np
 
 from skmtl._linalg import Array, single_threaded
-from skmtl.objective import Eliminable, Problem, Proof
+from skmtl.objective import Eliminable, Problem, Proof, predictor_structure
 from skmtl.penalties._screening import WORTH_SCREENING
 from skmtl.solvers.alternation import alternate
 from skmtl.solvers.joint import estimate_jointly, solve_jointly
 from skmtl.solvers.screened import solve_screened
 
+# What rounding costs a bound is known to first order where it is below this share of the tolerance.
+NEXT_TO_NOTHING = 1e-2
+# How far the objective of the returned model may be from the one that was certified, relative to it.
+ROUNDING = 1e-6
 SOLVERS: dict[str, Callable[..., tuple[Proof, int]]] = {
     "newton": solve_jointly,
     "anderson": partial(alternate, accelerate=True),
@@ -38,22 +42,59 @@ def solve(
     Without ``certify`` the answer is as good as ``tol`` asks in the solver's own judgement, which is enough to compare
     candidates by: a proof costs the joint Newton as much as a step. Alternation has no other judgement than a proof.
     """
-    name = _choose_solver(problem, solver)
     progress = Progress(callback)
-    with single_threaded(problem.n_tasks):
-        if problem.penalty.known and not certify:
-            A = problem.penalty.structure(problem.n_tasks)
-            proof, n_iter = problem.unproved(A, problem.fit(A, tol=0.1 * tol)), 1
-        else:
-            run = _joint_solver(problem, solver, certify=certify) if name == "newton" else SOLVERS[name]
-            proof, n_iter = run(problem, start=start, tol=tol, max_iter=max_iter, report=progress)
-            if solver == "auto" and name == "newton" and certify and proof.gap > tol and n_iter < max_iter:
-                # Where the curvature is not exact, Newton is quick at first, and alternation is sure in the end.
-                further, rounds = SOLVERS["anderson"](
-                    problem, start=proof.structure, tol=tol, max_iter=max_iter - n_iter, report=progress
-                )
-                proof, n_iter = min(proof, further, key=lambda one: one.gap), n_iter + rounds
+    # No step can gain what rounding hides: it is accounted for at the end.
+    whole, problem = problem, replace(problem, rounding=0.0)
+    try:
+        with single_threaded(problem.n_tasks):
+            proof, n_iter = _run(problem, solver, start, tol, max_iter, progress, certify=certify)
+            solved = proof.gap <= tol
+            proof = _account_for_rounding(whole, proof, tol) if certify else proof
+    except KeyboardInterrupt:
+        if progress.best is None:
+            raise
+        raise Interrupted(Solution.interrupted(progress.best, tol=tol, history=progress.history())) from None
+    if solved and proof.gap > tol:
+        return Solution.lost_to_rounding(proof, tol=tol, n_iter=n_iter, history=progress.history())
     return Solution.from_proof(proof, tol=tol, n_iter=n_iter, max_iter=max_iter, history=progress.history())
+
+
+def _run(
+    problem: Problem,
+    solver: str,
+    start: Array | None,
+    tol: float,
+    max_iter: int,
+    progress: "Progress",
+    *,
+    certify: bool,
+) -> tuple[Proof, int]:
+    """The proof and the iterations of the solver that suits the problem."""
+    name = _choose_solver(problem, solver)
+    if problem.penalty.known and not certify:
+        A = problem.penalty.structure(problem.n_tasks)
+        return problem.unproved(A, problem.fit(A, tol=0.1 * tol)), 1
+    run = _joint_solver(problem, solver, certify=certify) if name == "newton" else SOLVERS[name]
+    proof, n_iter = run(problem, start=start, tol=tol, max_iter=max_iter, report=progress)
+    if solver == "auto" and name == "newton" and certify and proof.gap > tol and n_iter < max_iter:
+        # Where the curvature is not exact, Newton is quick at first, and alternation is sure in the end.
+        further, rounds = SOLVERS["anderson"](
+            problem, start=proof.structure, tol=tol, max_iter=max_iter - n_iter, report=progress
+        )
+        return min(proof, further, key=lambda one: one.gap), n_iter + rounds
+    return proof, n_iter
+
+
+def _account_for_rounding(problem: Problem, proof: Proof, tol: float) -> Proof:
+    """The proof for all kernels that rounding cannot tell from the one at hand."""
+    # To first order, which is all of it where it is next to nothing.
+    trace = float(np.trace(predictor_structure(proof.structure, problem.common)))
+    cost = problem.alpha * problem.rounding * proof.fit.dual_size * trace
+    if cost <= NEXT_TO_NOTHING * tol * abs(proof.objective):
+        return replace(proof, lower_bound=proof.lower_bound - cost - proof.fit.dual_error)
+    careful = problem.certify(proof.structure, proof.fit)
+    careful = careful if careful.gap <= tol else problem.tighten(careful)
+    return replace(careful, lower_bound=careful.lower_bound - proof.fit.dual_error)
 
 
 def _joint_solver(problem: Problem, solver: str, *, certify: bool) -> Callable[..., tuple[Proof, int]]:
@@ -109,6 +150,8 @@ class Solution:
         Rounds of the outer loop.
     history : dict of str to ndarray
         ``objective`` and ``gap`` as they were certified along the way.
+    lost : bool
+        Whether it is rounding, and not the solver, that keeps the gap above the tolerance.
     """
 
     coef: Array
@@ -122,6 +165,17 @@ class Solution:
     status: str
     n_iter: int
     history: dict[str, Array]
+    lost: bool = False
+
+    @classmethod
+    def lost_to_rounding(cls, proof: Proof, *, tol: float, n_iter: int, history: dict[str, Array]) -> "Solution":
+        """The solution of a solver that is finished, where rounding hides more of the kernel than alpha forgives."""
+        solution = cls.from_proof(proof, tol=tol, n_iter=n_iter, max_iter=n_iter + 1, history=history)
+        status = (
+            f"Solved after {_rounds(n_iter)}, but directions of the kernel that could lower the objective by up to "
+            f"{min(proof.gap, 1.0):.1e} of its value are lost to rounding."
+        )
+        return replace(solution, status=status, lost=True)
 
     @classmethod
     def from_proof(
@@ -133,13 +187,49 @@ class Solution:
             structure=proof.structure,
             energy=proof.fit.energy(proof.structure),
             objective=proof.objective,
-            lower_bound=proof.lower_bound,
+            lower_bound=min(proof.lower_bound, proof.objective),
             gap=proof.gap,
             converged=proof.gap <= tol,
             status=_describe(proof.gap, tol, n_iter, max_iter),
             n_iter=n_iter,
             history=history,
         )
+
+    def with_task_apart(self, share: float, loss: float) -> "Solution":
+        """The same where the objective is ``share`` times this one plus the ``loss`` of tasks that were set apart."""
+        objective, bound = (share * value + loss for value in (self.objective, self.lower_bound))
+        track = self.history["objective"]
+        whole = share * track + loss
+        history = {"objective": whole, "gap": self.history["gap"] * share * np.abs(track) / np.abs(whole)}
+        gap = self.gap * share * abs(self.objective) / abs(objective)
+        return replace(self, objective=objective, lower_bound=bound, gap=gap, history=history)
+
+    def returned(self, objective: float, tol: float) -> "Solution":
+        """The same of the model that is returned, whose objective was recomputed."""
+        gap = abs(objective - self.lower_bound) / max(abs(objective), np.finfo(float).tiny)
+        bound = min(self.lower_bound, objective)
+        same = replace(self, objective=objective, lower_bound=bound, gap=gap)
+        if gap <= tol or self.lost or self.agrees(objective, tol):
+            return same
+        status = (
+            f"The certificate is not of this model: its objective is {objective:.3g}, that of the certified solution "
+            f"{self.objective:.3g}. Digits were lost to rounding on the way back from the solver."
+        )
+        return replace(same, converged=False, status=status, lost=True)
+
+    def agrees(self, objective: float, tol: float) -> bool:
+        """Whether an objective is this one, to rounding."""
+        return abs(objective - self.objective) <= max(ROUNDING, tol) * abs(self.objective)
+
+    @classmethod
+    def interrupted(cls, proof: Proof, *, tol: float, history: dict[str, Array]) -> "Solution":
+        """The best that was proved before the user interrupted the work."""
+        n_proofs = len(history["gap"])
+        solution = cls.from_proof(proof, tol=tol, n_iter=n_proofs, max_iter=n_proofs, history=history)
+        if solution.converged:
+            return solution
+        status = f"Interrupted: the objective is proved to be within {proof.gap:.1e} (relative) of the global optimum."
+        return replace(solution, status=status)
 
     @property
     def certificate(self) -> str:
@@ -153,8 +243,19 @@ class Solution:
         )
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with the best solution that was certified before it came.
+
+    Who wants that solution takes it; for all others it is Ctrl-C as ever.
+    """
+
+    def __init__(self, solution: Solution) -> None:
+        super().__init__()
+        self.solution = solution
+
+
 def _describe(gap: float, tol: float, n_iter: int, max_iter: int) -> str:
-    rounds = f"{n_iter} iteration{'s' if n_iter != 1 else ''}"
+    rounds = _rounds(n_iter)
     if gap == np.inf:
         return f"Ended after {rounds} without a certificate: nothing is proved, and tol={tol:.1e} was the aim."
     if gap <= tol:
@@ -166,15 +267,22 @@ def _describe(gap: float, tol: float, n_iter: int, max_iter: int) -> str:
     )
 
 
+def _rounds(n_iter: int) -> str:
+    return f"{n_iter} iteration{'s' if n_iter != 1 else ''}"
+
+
 class Progress:
     """Keeps the certificates of a run and passes them on to the user's callback."""
 
     def __init__(self, callback: Callable[[dict[str, float]], None] | None) -> None:
         self._callback = callback
         self._proofs: list[tuple[float, float]] = []
+        self.best: Proof | None = None
 
     def __call__(self, proof: Proof) -> None:
         self._proofs.append((proof.objective, proof.gap))
+        if np.isfinite(proof.gap) and (self.best is None or proof.gap < self.best.gap):
+            self.best = proof
         if self._callback is not None:
             self._callback(
                 {

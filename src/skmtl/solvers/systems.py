@@ -27,6 +27,8 @@ from skmtl.solvers.whitening import Whitening
 
 MAX_ROUNDS, MAX_STEPS = 10, 500
 ROUNDING = 1e-13
+# What conjugate gradients with products in single precision can be trusted to gain at a time.
+SINGLE = 1e-3
 
 
 def pairs(n_tasks: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -45,9 +47,9 @@ class LabelFactor:
 
     def __init__(self, entries: Entries, A: Array, ridge: float) -> None:
         self.A, self.ridge, self._entries = A, ridge, entries
-        self.size = len(entries)
-        self.cost, self.step_cost = self.size**3 / 3.0, 2.0 * WAIT * self.size**2
-        M = _scaled_kernel(entries, A)
+        size, n_pairs = float(len(entries)), len(A) * (len(A) + 1) / 2.0
+        self.cost, self.step_cost, self.curvature_cost = size**3 / 3.0, 2.0 * WAIT * size**2, n_pairs * size**2
+        M = entries.scaled_kernel(A)
         M[np.diag_indices_from(M)] += ridge * entries.inverse_weight
         self._L = linalg.cholesky(M, lower=True, overwrite_a=True, check_finite=False)
         tasks = np.flatnonzero(entries.counts) if entries.intercept else np.zeros(0, dtype=np.intp)
@@ -101,19 +103,6 @@ class LabelFactor:
         return [inverse[:, b].T @ inverse[:, b] - outside[:, b].T @ outside[:, b] for b in blocks]
 
 
-def _scaled_kernel(entries: Entries, A: Array) -> Array:
-    """K_ii' A_tt' on and below the diagonal, in Fortran's order, which LAPACK overwrites."""
-    M = np.empty(entries.K.shape, order="F")
-    if len(entries) < 40 * len(A):
-        # Many small blocks: one product of the whole.
-        np.multiply(entries.K, A[np.ix_(entries.task, entries.task)], out=M)
-        return M
-    for t, own in enumerate(entries.slices):
-        for s, other in enumerate(entries.slices[: t + 1]):
-            np.multiply(entries.K[own, other], A[t, s], out=M[own, other])
-    return M
-
-
 def dual_coefficients(factor: Inverse, entries: Entries, A: Array, ridge: float, start: Array, gap: float) -> Array:
     """c for the structure A from the factor of another, to a gap of the supervised step relative to alpha ||f||_A^2.
 
@@ -143,12 +132,13 @@ class FeatureSystem:
         grams = observed.grams()
         self._grams, self._ridge, self._white = grams, ridge, Whitening(A)
         n_tasks, r, _ = grams.shape
-        self.size = n_tasks * r
+        size = n_tasks * r
         self._V = self._white.R
         j, k = pairs(n_tasks)
+        self.step_cost, self.curvature_cost = 2.0 * WAIT * size**2, float(len(j) * size**2)
         # All blocks by one product: T (T + 1) / 2 pairs of coordinates times the matrices of the tasks.
         blocks = (self._V[:, j] * self._V[:, k]).T @ grams.reshape(n_tasks, -1)
-        S: Array = np.empty((self.size, self.size))
+        S: Array = np.empty((size, size))
         S.reshape(n_tasks, r, n_tasks, r)[j, :, k, :] = blocks.reshape(-1, r, r)
         S[np.diag_indices_from(S)] += ridge
         # The lower triangle in the order of C is the upper one in that of LAPACK.
@@ -188,7 +178,7 @@ class FeatureSystem:
         n_tasks = len(self._grams)
         inverse, _ = linalg.lapack.dpotri(self._R, lower=0, overwrite_c=0)
         inverse = np.triu(inverse) + np.triu(inverse, 1).T
-        C = inverse.reshape(n_tasks, -1, n_tasks, self.size // n_tasks)
+        C = inverse.reshape(n_tasks, -1, n_tasks, self._grams.shape[1])
         return np.einsum("tb,birj,sr->tisj", self._V, C, self._V, optimize=True)
 
     def leverages(self, entries: Entries, center: Array) -> Array:
@@ -202,7 +192,7 @@ class FeatureSystem:
 class Unformed:
     """A system whose products with a direction are cheap, so that nothing is formed."""
 
-    size = 0
+    step_cost, curvature_cost = 0.0, np.inf
 
     def curvature(self, P: Array) -> Array:
         raise NotImplementedError
@@ -246,17 +236,22 @@ class IterativeSystem(Unformed):
             enough = max(ridge**2 * gap * norm, rounding)
             if float(np.sum(left**2)) <= enough:
                 break
-            G = G + self._solve(left, enough)
+            # What single precision leaves is solved for once more.
+            G = G + self._solve(left, max(enough, SINGLE**2 * float(np.sum(left**2))))
         self.W, self.norm = self._white.unwhiten(G), float(np.sum(G**2))
 
     def _apply(self, G: Array) -> Array:
-        self.steps += 1
         curved = self._observed.curve(self._white.unwhiten(G))
+        return self._white.whiten_gradient(curved) + self._ridge * G
+
+    def _apply_roughly(self, G: Array) -> Array:
+        self.steps += 1
+        curved = self._observed.curve_roughly(self._white.unwhiten(G))
         return self._white.whiten_gradient(curved) + self._ridge * G
 
     def _solve(self, rhs: Array, enough: float) -> Array:
         return conjugate_gradients(
-            self._apply,
+            self._apply_roughly,
             rhs,
             lambda r: r / self._diagonal,
             lambda r, _: float(np.sum(r**2)) <= enough,

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from skmtl._linalg import SMALL_DECOMPOSITION, Array, Mask, single_threaded
+from skmtl._linalg import SMALL_DECOMPOSITION, Array, Mask, eigh, single_threaded
 from skmtl.features import FeatureMap
 from skmtl.losses import Loss
-from skmtl.objective import Problem, Supervised
+from skmtl.objective import Problem, Supervised, predictor_structure
 from skmtl.penalties import StructurePenalty
 from skmtl.solvers.blocks import BlockDesign
 from skmtl.solvers.design import Basis, check_square_and_symmetric, make_design
@@ -25,6 +25,10 @@ Callback = Callable[[dict[str, float]], None]
 AUTO_EPS, AUTO_EPS_TOL = 1e-2, 1e-4
 # Numbers that rows may become at a time where nothing but their predictions is kept: 64 MB.
 BLOCK_ENTRIES = 2**23
+# A structure does not have directions whose eigenvalues are smaller than this, relative to the largest.
+SINGULAR = 1e-14
+# Rows from which constants are read where the kernel came from elsewhere.
+CONSTANT_ROWS = 64
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,13 @@ class Effort:
     solver: str = "auto"
     tol: float = 1e-6
     max_iter: int = 200
+
+
+class Model(NamedTuple):
+    """Coefficients on the basis functions of a feature map, (D, n_tasks), and constants, (n_tasks,), in units of y."""
+
+    coef: Array
+    intercept: Array
 
 
 class Training:
@@ -74,21 +85,29 @@ class Training:
         kernel: Array | None = None,
     ) -> None:
         self.data, self.loss, self.intercept = data, loss, intercept
-        labels = data.labels
+        labels = balance(data.labels) if balanced else data.labels
         self._single = single_tasks(labels, loss, intercept=intercept)
         self._single_constant = np.zeros(labels.n_tasks)
+        self._share, self._single_loss = 1.0, 0.0
         if self._single.any():
             # A free intercept would run away with such a task. It gets the log-odds of one more label of the other
             # class, or the logarithm of the mean with one more label, of one.
             sign = np.where(labels.maxima(labels.y) > 0.0, 1.0, -1.0)
             self._single_constant = sign * np.log1p(labels.sums(labels.weight))
-            labels = _without(labels, self._single)
+            everything, labels = labels, _without(labels, self._single)
+            # Without these labels n would be smaller, and alpha mean another thing to the other tasks.
+            self._share = float(labels.weight.sum() / everything.weight.sum())
+            apart = everything.reweighted(self._single.astype(float))
+            F = np.zeros_like(apart.y) + apart.spread(self._single_constant)
+            n = float(everything.weight.sum()) / labels.n_tasks
+            self._single_loss = loss.value(apart.y, F, apart.weight) / n
         self.labels, self.scaling = standardize(
-            balance(labels) if balanced else labels,
+            labels,
             center=intercept and loss.for_regression and loss.standardizes,
             scale=scale and loss.standardizes,
         )
         self.feature_map = feature_map.fit(data.X)
+        self._kernel_given = kernel is not None
         self.design: Any = self._decompose(kernel)
         self._step: Supervised | None = None
         self._auto = np.nan
@@ -104,11 +123,12 @@ class Training:
             if self.feature_map.on_rows and not fresh:
                 # A kernel matrix that the user computed.
                 check_square_and_symmetric(Z)
-            weight = self.labels.row_weight()
+            weight = self.labels.design_weight()
             return make_design(self.feature_map, Z, weight, intercept=self.intercept, overwrite=fresh)
 
     def supervised(self, alpha: float) -> tuple[Supervised, float]:
         """The supervised step and the automatic eps at one alpha; the last ones are kept."""
+        alpha = alpha / self._share
         if self._step is None:
             self._step = make_supervised(self.design, self.labels, self.loss, alpha, intercept=self.intercept)
             self._auto = auto_eps(self._step)
@@ -121,7 +141,7 @@ class Training:
         """The whole problem for one choice of hyper-parameters."""
         supervised, auto = self.supervised(settings.alpha)
         eps = settings.eps_factor * auto if settings.eps is None else settings.eps
-        return Problem(supervised, settings.penalty, eps, settings.common)
+        return Problem(supervised, settings.penalty, eps, settings.common, self.design.rounding)
 
     def solve(
         self,
@@ -136,7 +156,7 @@ class Training:
 
         Without ``certify`` nothing is proved: the solution is as good as comparing it with others needs.
         """
-        return solve(
+        solution = solve(
             self.problem(settings),
             solver=effort.solver,
             start=start,
@@ -145,6 +165,7 @@ class Training:
             callback=callback,
             certify=certify,
         )
+        return solution.with_task_apart(self._share, self._single_loss) if self._single.any() else solution
 
     def follow(self, path: Iterable[Settings], effort: Effort, start: Array | None = None) -> list[Solution]:
         """Certified solutions along a path, each started from the one before."""
@@ -160,28 +181,46 @@ class Training:
         # Where a loss has no minimizer for labels of one class, the task is a constant.
         return np.where(self._single, 0.0, coef), np.where(self._single, self._single_constant, constant)
 
-    def model(self, solution: Solution) -> tuple[Array, Array]:
+    def model(self, solution: Solution) -> Model:
         """The same on the basis functions of the feature map: (D, n_tasks) and (n_tasks,), for rows not centered."""
         coef, constant = self.predictor(solution)
         lifted = self.design.lift(coef)
-        return lifted, constant - self.design.center @ lifted
+        if not self._kernel_given:
+            return Model(lifted, constant - self.design.center @ lifted)
+        # The kernel may have been seen from another origin: the constants make the scores of some rows what they are.
+        rows = np.flatnonzero(self.labels.row_weight() > 0.0)[:CONSTANT_ROWS]
+        away = self.design.scores(coef)[rows] - self.feature_map.transform(self.data.X[rows]) @ lifted
+        return Model(lifted, constant + away.mean(axis=0))
 
-    def scores(self, solution: Solution) -> Array:
-        """The scores of a solution at the training rows, laid out like the labels, for standardized labels."""
-        labels = self.labels
-        F = self.design.scores(solution.coef) + solution.intercept
-        return labels.arrange(F[np.arange(len(F)), labels.tasks] if labels.long else F)
+    def values(self, coef: Array) -> Array:
+        """Z coef at the training rows, (n, n_tasks), for coefficients on the feature map."""
+        X, step = self.data.X, max(BLOCK_ENTRIES // len(coef), 1)
+        return np.concatenate([self.feature_map.transform(X[i : i + step]) @ coef for i in range(0, X.shape[0], step)])
 
-    def returned_scores(self, coef: Array, intercept: Array) -> Array:
-        """The same of a model on the feature map, in the units of y: what ``predict`` says, standardized."""
-        labels, X = self.labels, self.data.X
-        step = max(BLOCK_ENTRIES // len(coef), 1)
-        blocks = [self.feature_map.transform(X[i : i + step]) @ coef for i in range(0, X.shape[0], step)]
-        F = np.concatenate(blocks) + intercept
+    def objective(self, solution: Solution, settings: Settings, model: Model, values: Array) -> float:
+        """The objective of a model on the feature map, from its ``values`` at the training rows and its norm."""
+        labels, scale = self.labels, self.scaling.scale
+        F = values + model.intercept
         F = labels.arrange(F[np.arange(len(F)), labels.tasks] if labels.long else F)
-        return self.scaling.apply(labels.with_labels(F, labels.weight))
+        F = self.scaling.apply(labels.with_labels(F, labels.weight))
+        # In the eigenbasis of the structure, so that directions in which it is small are not lost beside the others.
+        a, U = eigh(predictor_structure(solution.structure, settings.common))
+        there = a > SINGULAR * a[-1]
+        squares = self.feature_map.squared_norms(model.coef / scale @ U, values / scale @ U)
+        cost = float(np.sum(squares[there] / a[there])) + self.problem(settings).structure_cost(solution.structure)
+        return self._share * self._data_term(F) + self._single_loss + settings.alpha * cost
 
-    def data_term(self, F: Array) -> float:
+    def refine(self, solution: Solution, model: Model, values: Array) -> Model:
+        """The model with what its values miss of the solution's fitted once more."""
+        coef, constant = self.predictor(solution)
+        root = np.sqrt(self.labels.row_weight())[:, None]
+        missed = self.design.scores(coef) + constant - values - model.intercept
+        middle = np.average(missed, axis=0, weights=root[:, 0] ** 2) if self.intercept else np.zeros_like(constant)
+        change = self.design.project(root * (missed - middle)) / np.sqrt(self.design.values)[:, None]
+        lifted = self.design.lift(change)
+        return Model(model.coef + lifted, model.intercept + middle - self.design.center @ lifted)
+
+    def _data_term(self, F: Array) -> float:
         """(1/n) sum w V(y, f) for scores of standardized labels, laid out like them."""
         labels = self.labels
         return self.loss.value(labels.y, F, labels.weight) * labels.n_tasks / float(labels.weight.sum())
@@ -214,7 +253,9 @@ def make_supervised(design: Any, labels: Any, loss: Loss, alpha: float, *, inter
     if loss.quadratic and labels.complete():
         weight = labels.row_weight()
         targets = np.sqrt(weight)[:, None] * labels.y.reshape(len(weight), -1)
-        return Ridge.from_targets(design.values, design.project(targets), targets, float(weight.sum()), alpha)
+        projected = design.project(targets)
+        explained = design.unproject(projected)
+        return Ridge.from_targets(design.values, projected, targets, float(weight.sum()), alpha, explained)
     if loss.quadratic:
         rows = labels.arrange(design.rows())
         return MissingLabelRidge(ObservedRows(rows, design.values, labels, intercept=intercept), alpha)

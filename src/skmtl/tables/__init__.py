@@ -5,16 +5,11 @@ This is what the command line does, for those who would rather do it in Python.
 
 from skmtl.tables.blocks import SampledTable, predict_blocks, read_blocks, refit_blocks, sample_blocks
 from skmtl.tables.columns import FeatureColumns, sort_columns
+from skmtl.tables.csv_files import TableFormat
 from skmtl.tables.files import read_table, write_table
 from skmtl.tables.fitting import TableFit, compare_table, fit_table
-from skmtl.tables.pipeline import (
-    feature_columns,
-    make_model,
-    make_preparation,
-    predict_frame,
-    predict_table,
-    prepared_names,
-)
+from skmtl.tables.pipeline import feature_columns, make_model, make_preparation, prepared_names
+from skmtl.tables.predicting import predict_frame, predict_table
 from skmtl.tables.problem import ColumnRoles, TableProblem, make_problem, read_problem
 
 __all__ = [
@@ -22,6 +17,7 @@ __all__ = [
     "FeatureColumns",
     "SampledTable",
     "TableFit",
+    "TableFormat",
     "TableProblem",
     "compare_table",
     "feature_columns",

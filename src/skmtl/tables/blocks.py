@@ -1,7 +1,5 @@
 """Tables larger than memory, through Dask: parameters from a sample, the fit from all rows, predictions in parts."""
 
-import shutil
-import tempfile
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,10 +10,14 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from skmtl._files import folder_written_whole, without_formulas
 from skmtl._validation import import_extra
+from skmtl.model_selection.landmark_choice import LANDMARKS
 from skmtl.tables.columns import FeatureColumns
+from skmtl.tables.csv_files import TableFormat
 from skmtl.tables.files import PathLike, check_columns, is_parquet
-from skmtl.tables.pipeline import PREPARE, TASKS, feature_columns, predict_frame
+from skmtl.tables.pipeline import PREPARE, TASKS, TablePipeline, feature_columns
+from skmtl.tables.predicting import predict_frame
 from skmtl.tables.problem import ColumnRoles, TableProblem, check_labels, check_names, make_problem, with_labels
 
 # Rows on which parameters are chosen and features are prepared.
@@ -24,15 +26,15 @@ SAMPLE = 2000
 BYTES_FOR_TYPES = 2**22
 
 
-def read_blocks(path: PathLike, *, delimiter: str | None = None, text: Collection[str] = ()) -> Any:
+def read_blocks(path: PathLike, written: TableFormat | None = None, *, text: Collection[str] = ()) -> Any:
     r"""A table as a Dask data frame, read block by block when it is used.
 
     Parameters
     ----------
     path : str or path
         A CSV or Parquet file, or a folder of Parquet files, which are one table.
-    delimiter : str, optional
-        What separates columns of CSV; by default a comma.
+    written : TableFormat, optional
+        How CSV is written; by default with commas, in UTF-8. Nothing is recognized.
     text : collection of str, default=()
         Columns of CSV that are read as text whatever they look like.
 
@@ -60,7 +62,9 @@ def read_blocks(path: PathLike, *, delimiter: str | None = None, text: Collectio
         raise ValueError(f"{path} does not exist.")
     if is_parquet(path) or path.is_dir():
         return frames.read_parquet(path)
-    options = {"sep": delimiter or ",", "encoding": "utf-8-sig", "skipinitialspace": True, "sample": BYTES_FOR_TYPES}
+    given = written or TableFormat()
+    options = {"sep": given.delimiter or ",", "encoding": given.encoding or "utf-8-sig", "skipinitialspace": True}
+    options |= {"decimal": given.decimal or ".", "thousands": given.thousands, "sample": BYTES_FOR_TYPES}
     return frames.read_csv(path, dtype=dict.fromkeys(text, str), **options)
 
 
@@ -101,7 +105,9 @@ class SampledTable:
     roles: ColumnRoles
 
 
-def sample_blocks(path: PathLike, roles: ColumnRoles, *, n_sampled: int | None = None) -> SampledTable:
+def sample_blocks(
+    path: PathLike, roles: ColumnRoles, written: TableFormat | None = None, *, n_sampled: int | None = None
+) -> SampledTable:
     """Open a table that does not fit in memory, and draw rows on which parameters can be chosen.
 
     Parameters
@@ -110,6 +116,8 @@ def sample_blocks(path: PathLike, roles: ColumnRoles, *, n_sampled: int | None =
         See :func:`read_blocks`.
     roles : ColumnRoles
         What the columns are for.
+    written : TableFormat, optional
+        How CSV is written, see :func:`read_blocks`.
     n_sampled : int, optional
         How many rows are drawn, about; by default 2000.
 
@@ -134,7 +142,8 @@ def sample_blocks(path: PathLike, roles: ColumnRoles, *, n_sampled: int | None =
     >>> table.n_rows, len(table.problem.X)
     (20, 10)
     """
-    whole = read_blocks(path, delimiter=roles.delimiter)
+    whole = read_blocks(path, written)
+    roles = roles.in_columns(list(whole.columns))
     check_names(path, whole, roles)
     known = with_labels(whole, roles)
     sizes = known.map_partitions(len).compute().to_numpy()
@@ -148,7 +157,7 @@ def sample_blocks(path: PathLike, roles: ColumnRoles, *, n_sampled: int | None =
     return SampledTable(blocks, n_rows, replace(problem, notes=(*notes, *problem.notes)), roles)
 
 
-def refit_blocks(model: Pipeline, table: SampledTable, *, n_components: int = 1000) -> Pipeline:
+def refit_blocks(model: Pipeline, table: SampledTable, *, n_components: int | None = None) -> Pipeline:
     """The estimator fitted to all rows, behind the preparation that the sample decided.
 
     Parameters
@@ -157,8 +166,8 @@ def refit_blocks(model: Pipeline, table: SampledTable, *, n_components: int = 10
         Fitted to the sample, as :func:`fit_table` does it.
     table : SampledTable
         All rows, and the sample.
-    n_components : int, default=1000
-        Landmarks of a kernel that is not linear, whose matrix of all rows would not fit in memory.
+    n_components : int, optional
+        Landmarks of a kernel that is not linear, whose matrix of all rows would not fit in memory; by default 1000.
 
     Returns
     -------
@@ -186,7 +195,7 @@ def refit_blocks(model: Pipeline, table: SampledTable, *, n_components: int = 10
     """
     prepare, estimator = model[0], clone(model[-1]).set_params(random_state=0)
     if estimator.kernel != "linear":
-        estimator.set_params(n_components=n_components)
+        estimator.set_params(n_components=n_components or LANDMARKS)
     problem, targets = table.problem, list(table.roles.targets)
     width = prepare.transform(problem.X.iloc[:1]).shape[1]
     meta = pd.DataFrame(np.empty((0, width)))
@@ -196,10 +205,10 @@ def refit_blocks(model: Pipeline, table: SampledTable, *, n_components: int = 10
     tasks = None if table.roles.task_column is None else table.blocks[table.roles.task_column]
     # `values` is how Dask calls the array of a data frame.
     estimator.fit(rows.values, y, tasks=tasks)
-    return Pipeline([(PREPARE, prepare), (TASKS, estimator)])
+    return TablePipeline([(PREPARE, prepare), (TASKS, estimator)], target=table.problem.target)
 
 
-def predict_blocks(model: Any, path: PathLike, out: PathLike, *, delimiter: str | None = None) -> int:
+def predict_blocks(model: Any, path: PathLike, out: PathLike, written: TableFormat | None = None) -> int:
     """Write predictions for a table in parts, block by block.
 
     Parameters
@@ -211,8 +220,8 @@ def predict_blocks(model: Any, path: PathLike, out: PathLike, *, delimiter: str 
     out : str or path
         A folder that does not exist yet; it appears with all its parts or not at all. They are CSV or Parquet, as
         the table is.
-    delimiter : str, optional
-        What separates columns of CSV.
+    written : TableFormat, optional
+        How CSV is written, see :func:`read_blocks`.
 
     Returns
     -------
@@ -240,21 +249,16 @@ def predict_blocks(model: Any, path: PathLike, out: PathLike, *, delimiter: str 
     if out.exists():
         raise ValueError(f"{out} exists; predictions in blocks are a new folder of parts.")
     features = feature_columns(model)
-    blocks = read_blocks(path, delimiter=delimiter, text=() if features is None else features.categories)
+    blocks = read_blocks(path, written, text=() if features is None else features.texts)
     check_columns(path, blocks, [] if features is None else features.names)
     example = _predict_block(_example_row(features, blocks.columns), model)
     parts = blocks.map_partitions(_predict_block, model=model, meta=example.iloc[:0])
-    out.parent.mkdir(parents=True, exist_ok=True)
-    # Parts are written beside, and appear together.
-    folder = Path(tempfile.mkdtemp(prefix=f"{out.name}.", suffix=".part", dir=out.parent))
-    try:
+    with folder_written_whole(out) as folder:
         if is_parquet(path) or path.is_dir():
             parts.to_parquet(folder, write_index=False)
         else:
-            parts.to_csv(str(folder / "part-*.csv"), index=False)
-        folder.rename(out)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+            plain = parts.map_partitions(without_formulas, meta=without_formulas(example.iloc[:0]))
+            plain.to_csv(str(folder / "part-*.csv"), index=False)
     return len([part for part in out.iterdir() if part.suffix in (".csv", ".parquet")])
 
 
@@ -262,7 +266,8 @@ def _example_row(features: FeatureColumns | None, columns: Any) -> pd.DataFrame:
     """A row of the right types, from which Dask learns what predictions look like before it reads any."""
     if features is None:
         return pd.DataFrame(0.0, index=[0], columns=columns)
-    return pd.DataFrame({**dict.fromkeys(features.numbers, 0.0), **dict.fromkeys(features.categories, "")}, index=[0])
+    columns = {**dict.fromkeys(features.numbers, 0.0), **dict.fromkeys([*features.categories, *features.many], "")}
+    return pd.DataFrame({**columns, **dict.fromkeys(features.dates, pd.Timestamp("2000-01-01"))}, index=[0])
 
 
 def _prepare_block(frame: pd.DataFrame, prepare: Any, features: FeatureColumns) -> pd.DataFrame:

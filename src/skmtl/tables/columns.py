@@ -1,6 +1,7 @@
-"""What the columns of a table hold: numbers, categories, or nothing to learn from."""
+"""What the columns of a table hold: numbers, categories, dates, ids, or nothing to learn from."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -8,9 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-# Text with more different values than this is rather a name or a remark than a category: one-hot encoded, it would add
-# a feature for nearly every row.
+from skmtl.tables.dates import find_format, is_ambiguous, read_dates
+
+# Text with more different values than this is not one-hot encoded, which would add a feature for each, but hashed.
 MOST_CATEGORIES = 20
+# Text of which this share of the rows is different is rather a name or a remark than a category.
+NAMES = 0.5
+# Names of columns that number things. As numbers they mean nothing.
+ID = re.compile(r"(.*[\W_])?(id|ids|uuid|guid|key|index|idx|nr|no|nummer|number|code)|.*(Id|ID|nummer|Nr)")
 # Databases export decimals.
 NUMBERS = (bool, int, float, np.number, Decimal)
 
@@ -26,7 +32,13 @@ class FeatureColumns:
     categories : list of str
         Columns of text with few different values.
     left_out : dict of str to str, optional
-        Columns that cannot be used, each with the reason.
+        Columns that are not used, each with the reason.
+    dates : dict of str to str, optional
+        Columns of dates, each with the format of its text, or "" where it holds dates as such.
+    many : list of str, optional
+        Columns of text with many different values.
+    remarks : tuple of str, optional
+        What else is to say about the columns, as sentences.
 
     See Also
     --------
@@ -47,16 +59,25 @@ class FeatureColumns:
     numbers: list[str]
     categories: list[str]
     left_out: dict[str, str] = field(default_factory=dict)
+    dates: dict[str, str] = field(default_factory=dict)
+    many: list[str] = field(default_factory=list)
+    remarks: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
         """All columns to learn from, numbers first."""
-        return [*self.numbers, *self.categories]
+        return [*self.numbers, *self.categories, *self.many, *self.dates]
+
+    @property
+    def texts(self) -> list[str]:
+        """Columns that are text, whatever they look like in another file."""
+        return [*self.categories, *self.many, *(name for name, written in self.dates.items() if written)]
 
     def clean(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The columns of a table as floats and as text, NaN where a value is missing or infinite."""
+        """The columns of a table as floats, text and dates, NaN where a value is missing or infinite."""
         columns: dict[str, Any] = {name: _floats(name, frame[name]) for name in self.numbers}
-        columns |= {name: _texts(frame[name]) for name in self.categories}
+        columns |= {name: _texts(frame[name]) for name in (*self.categories, *self.many)}
+        columns |= {name: read_dates(name, frame[name], written) for name, written in self.dates.items()}
         return pd.DataFrame(columns, index=frame.index)
 
     def describe(self) -> str:
@@ -66,12 +87,16 @@ class FeatureColumns:
             done.append(f"{_count(self.numbers, 'number')}: gaps filled with the median, then standardized.")
         if self.categories:
             done.append(f"{_count(self.categories, 'category', 'categories')}: gaps filled, then one column per value.")
+        if self.many:
+            done.append(f"{_count(self.many, 'text')} of many values: hashed into columns.")
+        if self.dates:
+            done.append(f"{_count(list(self.dates), 'date')}: a trend, the season, the day of the week and the hour.")
         done += [f"Left out: {name!r}, {reason}." for name, reason in self.left_out.items()]
-        return " ".join(done)
+        return " ".join([*done, *self.remarks])
 
 
-def sort_columns(frame: pd.DataFrame, names: Iterable[str]) -> FeatureColumns:
-    """Decide by its values whether a column holds numbers or categories, or is of no use.
+def sort_columns(frame: pd.DataFrame, names: Iterable[str], *, asked: Collection[str] = ()) -> FeatureColumns:
+    """Decide by its values whether a column holds numbers, categories or dates, or is of no use.
 
     Parameters
     ----------
@@ -79,11 +104,13 @@ def sort_columns(frame: pd.DataFrame, names: Iterable[str]) -> FeatureColumns:
         The table.
     names : iterable of str
         The columns to look at.
+    asked : collection of str, default=()
+        Columns that a person asks for by name: they are used even where they look like ids.
 
     Returns
     -------
     FeatureColumns
-        Every name as a number, as a category, or left out with the reason.
+        Every name by kind, or left out with the reason.
 
     See Also
     --------
@@ -98,21 +125,72 @@ def sort_columns(frame: pd.DataFrame, names: Iterable[str]) -> FeatureColumns:
     >>> columns.numbers, columns.categories, columns.left_out
     (['age'], ['colour'], {'empty': 'which has no values'})
     """
-    numbers, categories, left_out = [], [], {}
+    kinds: dict[str, list[str]] = {"number": [], "category": [], "many": []}
+    left_out, dates, remarks = {}, {}, []
     for name in names:
         column = frame[name]
-        distinct = column.dropna().unique()
-        if len(distinct) == 0:
-            left_out[name] = "which has no values"
-        elif holds_numbers(column):
-            numbers.append(name)
-        elif pd.api.types.is_datetime64_any_dtype(column.dtype):
-            left_out[name] = "which holds dates; turn them into numbers to use them"
-        elif len(distinct) > MOST_CATEGORIES:
-            left_out[name] = f"text with {len(distinct)} different values, more than {MOST_CATEGORIES}"
+        kind, reason = _kind(name, column, asked=name in asked)
+        if kind == "date":
+            dates[name] = reason
+            if is_ambiguous(column, reason):
+                remarks.append(f"Dates of {name!r} could have day or month first; the month was taken.")
+        elif kind in kinds:
+            kinds[kind].append(name)
+            remarks += _remarks(name, column) if kind == "number" else []
         else:
-            categories.append(name)
-    return FeatureColumns(numbers, categories, left_out)
+            left_out[name] = reason
+    return FeatureColumns(kinds["number"], kinds["category"], left_out, dates, kinds["many"], tuple(remarks))
+
+
+def _kind(name: str, column: "pd.Series[Any]", *, asked: bool) -> tuple[str, str]:
+    """What a column holds, and the format of its dates or why it is left out."""
+    values = column.dropna()
+    n_values = values.nunique()
+    if n_values == 0:
+        return "", "which has no values"
+    if holds_numbers(column):
+        return ("", ID_REASON) if not asked and looks_like_id(name, values) else ("number", "")
+    written = "" if pd.api.types.is_datetime64_any_dtype(column.dtype) else find_format(values)
+    if written is not None:
+        return ("date", written) if n_values > 1 else ("", "which is the same date in every row")
+    if n_values <= MOST_CATEGORIES:
+        return "category", ""
+    if n_values > NAMES * len(values) and not asked:
+        return "", f"text with {n_values} different values in {len(values)} rows, rather a name than a category"
+    return "many", ""
+
+
+ID_REASON = "whole numbers that look like an id (name it with --features to use it all the same)"
+
+
+def looks_like_id(name: str, values: "pd.Series[Any]") -> bool:
+    """Whether whole numbers name rows or things: by the column's name, or all different, close and in disorder."""
+    numbers = values.astype("Float64").to_numpy(dtype=float)
+    if pd.api.types.is_bool_dtype(values.dtype) or not np.all(np.isfinite(numbers)) or np.any(numbers % 1):
+        return False
+    n_values = len(np.unique(numbers))
+    if ID.fullmatch(name):
+        return n_values > MOST_CATEGORIES
+    close = np.ptp(numbers) < 2 * len(numbers)
+    return n_values == len(numbers) > MOST_CATEGORIES and bool(close) and not _in_order(numbers)
+
+
+def _in_order(numbers: np.ndarray) -> bool:
+    steps = np.diff(numbers)
+    return bool(np.all(steps > 0) or np.all(steps < 0))
+
+
+def _remarks(name: str, column: "pd.Series[Any]") -> list[str]:
+    """What is to say about a column of numbers that is used."""
+    numbers = column.astype("Float64").to_numpy(dtype=float, na_value=np.nan)
+    known = numbers[~np.isnan(numbers)]
+    said = []
+    infinite = int(np.isinf(known).sum())
+    if infinite:
+        said.append(f"{infinite} infinite value{'s' * (infinite > 1)} of {name!r} count as missing.")
+    elif len(known) > MOST_CATEGORIES and np.all(np.diff(known) == 1):
+        said.append(f"{name!r} counts the rows; if it is no time but an id, leave it out (--ignore).")
+    return said
 
 
 def holds_numbers(column: "pd.Series[Any]") -> bool:

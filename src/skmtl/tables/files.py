@@ -1,31 +1,62 @@
-"""Tables in and out: CSV and Parquet, with one sentence for everything that can be wrong with a file."""
+"""Tables in and out: CSV, Parquet and workbooks, with one sentence for everything that can be wrong with a file."""
 
 import os
-import warnings
-from collections.abc import Collection, Iterable
+import sys
+import zipfile
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from skmtl._files import written_whole
+from skmtl._files import without_formulas, written_whole
+from skmtl._validation import import_extra
+from skmtl.tables.csv_files import COMPRESSED, DELIMITERS, TableFormat, find_encoding, first_row, read_csv, split_row
 
 PathLike = str | os.PathLike[str]
 
 PARQUET = (".parquet", ".pq")
-OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+LARGEST = int(sys.float_info.max)
+WORKBOOKS = (".xlsx", ".xlsm")
+# Files of other programs, which are not text.
+FOREIGN = {
+    ".xls": "an old workbook of Excel",
+    ".xlsb": "a binary workbook of Excel",
+    ".ods": "a workbook of LibreOffice",
+    ".numbers": "a workbook of Numbers",
+    ".sav": "a file of SPSS",
+    ".dta": "a file of Stata",
+    ".sas7bdat": "a file of SAS",
+    ".rds": "a file of R",
+    ".feather": "a Feather file",
+    ".json": "a JSON file",
+    ".pkl": "a pickle, which may run code",
+}
+MOST_LISTED = 8
+# How these begin, whatever they are called.
+ZIPPED, OLD_OFFICE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 
 
-def read_table(path: PathLike, *, delimiter: str | None = None, text: Collection[str] = ()) -> pd.DataFrame:
-    r"""Read a table from a CSV or Parquet file, and refuse one from which nothing could be learned.
+def read_table(
+    path: PathLike,
+    *,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    encoding: str | None = None,
+    text: Collection[str] = (),
+) -> pd.DataFrame:
+    r"""Read a table from a CSV or Parquet file or a workbook, and refuse one from which nothing could be learned.
 
     Parameters
     ----------
     path : str or path
-        Parquet if the name ends with ``.parquet`` or ``.pq``, else CSV in UTF-8 with a header.
-    delimiter : str, optional
-        What separates columns of CSV; by default a comma, and a tab in files that end with ``.tsv``.
+        Parquet if the name ends with ``.parquet`` or ``.pq``, the first sheet of a workbook if it ends with ``.xlsx``,
+        else CSV with a header.
+    delimiter, decimal, thousands, encoding : str, optional
+        How CSV is written, see :class:`TableFormat`; what is not given is recognized.
     text : collection of str, default=()
         Columns that are read as text even where all their values look like numbers.
 
@@ -50,24 +81,41 @@ def read_table(path: PathLike, *, delimiter: str | None = None, text: Collection
     >>> from pathlib import Path
     >>> from skmtl.tables import read_table
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "table.csv").write_text("age;income\n31;2.5\n45;\n")
-    ...     table = read_table(f"{folder}/table.csv", delimiter=";")
-    >>> table["income"].isna().tolist()
-    [False, True]
+    ...     _ = Path(folder, "table.csv").write_text("age;income\n31;1.002,5\n45;\n")
+    ...     table = read_table(f"{folder}/table.csv")
+    >>> table["income"].tolist()
+    [1002.5, nan]
     """
+    return read_with_notes(path, TableFormat(delimiter, decimal, thousands, encoding), text=text)[0]
+
+
+def read_with_notes(
+    path: PathLike, written: TableFormat | None = None, *, text: Collection[str] = ()
+) -> tuple[pd.DataFrame, list[str]]:
+    """The table, and sentences about what was recognized in the file."""
     path = Path(path)
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a CSV or Parquet file in it.")
     if not path.exists():
         raise ValueError(f"{path} does not exist{_did_you_mean(path.name, _names_beside(path))}.")
+    kind = path.suffix.lower()
+    if kind in FOREIGN:
+        raise ValueError(f"{path} is {FOREIGN[kind]}; save it as CSV, Parquet or .xlsx.")
+    notes: list[str] = []
     try:
-        frame = _read_parquet(path) if is_parquet(path) else _read_csv(path, delimiter, text)
+        if is_parquet(path):
+            frame = _read_parquet(path)
+        elif kind in WORKBOOKS:
+            frame, notes = _read_workbook(path, text)
+        else:
+            frame, notes = _read_csv(path, written or TableFormat(), text)
     except OSError as error:
         raise ValueError(f"{path} cannot be read ({error.strerror or error}); check the rights of the file.") from error
     check_unique_names(path, list(frame.columns))
+    _check_cells(path, frame)
     if len(frame) == 0:
         raise ValueError(f"{path} has a header but no rows; add data below the header.")
-    return frame
+    return frame, notes
 
 
 def write_table(frame: pd.DataFrame, path: PathLike) -> None:
@@ -79,7 +127,7 @@ def write_table(frame: pd.DataFrame, path: PathLike) -> None:
         Its index is not written.
     path : str or path
         Parquet if the name ends with ``.parquet`` or ``.pq``; else CSV, with all the digits that numbers need to
-        come back.
+        come back, and an apostrophe before text that a spreadsheet would run as a formula.
 
     See Also
     --------
@@ -101,7 +149,24 @@ def write_table(frame: pd.DataFrame, path: PathLike) -> None:
         if is_parquet(path):
             frame.rename(columns=str).to_parquet(stream, index=False)
         else:
-            stream.write(frame.to_csv(index=False).encode())
+            stream.write(without_formulas(frame).to_csv(index=False).encode())
+
+
+def read_matrix(path: PathLike, names: Sequence[str]) -> Any:
+    """A square table with a row and a column for each of these names, in their order, as an array.
+
+    The header has the names; rows are in the order of the columns, or have their names in the first column.
+    """
+    frame = read_table(path)
+    if len(frame.columns) == len(frame) + 1:
+        frame = frame.set_index(frame.columns[0])
+    else:
+        frame.index = frame.columns if len(frame) == len(frame.columns) else frame.index
+    frame.index, frame.columns = frame.index.astype(str), frame.columns.astype(str)
+    if sorted(frame.index) != sorted(names) or sorted(frame.columns) != sorted(names):
+        listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+        raise ValueError(f"{path} must have a row and a column for each task: {listed}.")
+    return frame.loc[list(names), list(names)].to_numpy(dtype=float)
 
 
 def is_parquet(path: PathLike) -> bool:
@@ -113,7 +178,8 @@ def check_columns(source: PathLike, frame: Any, names: Iterable[str]) -> None:
     """All names must be columns of a table of pandas or Dask; ``source`` is what messages call it."""
     for name in names:
         if name not in frame.columns:
-            listed = ", ".join(frame.columns[:8]) + (", ..." if len(frame.columns) > 8 else "")
+            more = len(frame.columns) - MOST_LISTED
+            listed = ", ".join(frame.columns[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
             hint = _did_you_mean(name, list(frame.columns))
             raise ValueError(f"{source} has no column {name!r}{hint}; its columns are {listed}.")
 
@@ -121,40 +187,63 @@ def check_columns(source: PathLike, frame: Any, names: Iterable[str]) -> None:
 def _read_parquet(path: Path) -> pd.DataFrame:
     try:
         frame = pd.read_parquet(path)
-    except ValueError as error:
+    except ImportError:
+        raise
+    except Exception as error:
+        # A damaged file fails in many ways, and all mean the same; errors of the operating system have a number.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
         raise ValueError(f"{path} is not a Parquet file, or it is damaged ({_first_line(error)}).") from error
     return frame.rename(columns=str)
 
 
-def _read_csv(path: Path, delimiter: str | None, text: Collection[str]) -> pd.DataFrame:
-    delimiter = delimiter or ("\t" if path.suffix.lower() == ".tsv" else ",")
-    options: Any = {"sep": delimiter, "encoding": "utf-8-sig", "skipinitialspace": True, "index_col": False}
+def _read_workbook(path: Path, text: Collection[str]) -> tuple[pd.DataFrame, list[str]]:
+    """The first sheet of a workbook, and which one that is where there are several."""
+    import_extra("openpyxl", "excel")
     try:
-        header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **options).iloc[0].tolist()
-        _check_header(path, header)
-        with warnings.catch_warnings():
-            # pandas only warns of rows longer than the header, and would drop their end.
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            kinds: Any = {name: str for name in text if name in header}
-            return pd.read_csv(path, dtype=kinds, low_memory=False, **options)
+        with pd.ExcelFile(path, engine="openpyxl") as book:
+            names = [str(name) for name in book.sheet_names]
+            frame = pd.read_excel(book, sheet_name=names[0], dtype=dict.fromkeys(text, str))
+    except (ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is no workbook, or it is damaged ({_first_line(error)}); save it as CSV.") from error
+    several = f"The first of {len(names)} sheets was read, {names[0]!r}."
+    return frame.rename(columns=str), [several] if len(names) > 1 else []
+
+
+def _read_csv(path: Path, written: TableFormat, text: Collection[str]) -> tuple[pd.DataFrame, list[str]]:
+    _check_text(path)
+    try:
+        header = first_row(path, written.encoding or find_encoding(path))
+        _check_header(path, split_row(header, written.delimiter or ("\t" if path.suffix.lower() == ".tsv" else ",")))
+        return read_csv(path, written, text)
     except pd.errors.EmptyDataError as error:
         raise ValueError(f"{path} is empty; it needs a header and rows below it.") from error
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{path} is not in UTF-8 (byte {error.object[error.start]:#x}); save it again with that encoding, for "
-            "example: iconv -f latin1 -t utf-8."
-        ) from error
+    except UnicodeError as error:
+        raise ValueError(f"{path} cannot be read ({_first_line(error)}); name its encoding (--encoding).") from error
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         raise ValueError(
             f"{path} has rows that do not fit its header ({_first_line(error)}); check its quotes and its delimiter."
         ) from error
 
 
+def _check_text(path: Path) -> None:
+    """Files of other programs are known by how they begin, whatever they are called."""
+    if path.suffix.lower() in COMPRESSED:
+        return
+    with path.open("rb") as stream:
+        head = stream.read(4)
+    if head == ZIPPED:
+        raise ValueError(f"{path} is a workbook or an archive by its content; call it .xlsx, or save it as CSV.")
+    if head == OLD_OFFICE:
+        raise ValueError(f"{path} is {FOREIGN['.xls']} by its content; save it as CSV or .xlsx.")
+    if head == b"PAR1":
+        raise ValueError(f"{path} is a Parquet file by its content; give it a name that ends with .parquet.")
+
+
 def _check_header(path: Path, header: list[str]) -> None:
-    """The first row must look like names, separated by the delimiter, all different."""
-    used = [f"{word} (--delimiter {mark!r})" for mark, word in OTHER_DELIMITERS.items() if mark in header[0]]
-    if len(header) == 1 and used:
-        raise ValueError(f"{path} seems to be separated by {used[0]}, not by commas; name them as the delimiter.")
+    """The first row must look like names, all different."""
+    if len(header) == 1:
+        header = max((split_row(header[0], mark) for mark in DELIMITERS), key=len)
     if all(_is_number(name) for name in header if name) and any(header):
         raise ValueError(f"{path} has no header: its first row holds numbers only; add a row with the column names.")
     # Checked before pandas reads the table, for it would rename the second one.
@@ -163,14 +252,28 @@ def _check_header(path: Path, header: list[str]) -> None:
 
 def check_unique_names(source: PathLike, names: list[str]) -> None:
     """No two columns may have the same name; ``source`` is what messages call the table."""
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise ValueError(f"{source} has two columns called {repeated[0]!r}; give every column its own name.")
+    name, count = Counter(names).most_common(1)[0] if names else ("", 0)
+    if count > 1:
+        raise ValueError(f"{source} has two columns called {name!r}; give every column its own name.")
+
+
+def _check_cells(path: Path, frame: pd.DataFrame) -> None:
+    """Cells must be numbers, text or the like: no lists, and no numbers larger than those of a computer."""
+    for name in frame.columns:
+        for cell in frame[name] if pd.api.types.is_object_dtype(frame[name]) else ():
+            if not pd.api.types.is_hashable(cell):
+                raise ValueError(
+                    f"{path}: column {name!r} holds a {type(cell).__name__} in a cell; one value is possible."
+                )
+            if isinstance(cell, int) and abs(cell) > LARGEST:
+                raise ValueError(
+                    f"{path}: column {name!r} holds a number of {len(str(cell))} digits; 308 are possible."
+                )
 
 
 def _is_number(name: str) -> bool:
     try:
-        float(name)
+        float(name.replace(",", "."))
     except ValueError:
         return False
     return True
@@ -189,4 +292,4 @@ def _did_you_mean(name: str, known: list[str]) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0].rstrip(".")
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

@@ -1,25 +1,26 @@
 """From a table to a fitted model: parameters chosen, fitted to all rows, and judged."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
 from skmtl.model_selection import (
+    Judgement,
     ParameterChoice,
     StructurePath,
     choose_kernel,
     choose_parameters,
     compare_methods,
-    compare_with_independent,
-    edge_stability,
     given_parameters,
     interval_coverage,
+    judge_choice,
     quick_search,
+    readable_graph,
     structure_path,
 )
 from skmtl.model_selection.kernel_choice import KERNELS, N_FOLDS, Callback, at_kernel, draw_rows, take_rows
@@ -28,12 +29,12 @@ from skmtl.tables.pipeline import TASKS, make_model, make_preparation
 from skmtl.tables.problem import TableProblem
 
 # Values of mu along which the graph is shown, more of them where most edges appear.
-PATH_MUS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
+PATH_MUS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
 # Fewer folds than judge the choice: all values of mu are fitted in each.
 PATH_FOLDS = INNER_FOLDS = 3
 N_HALVES = 20
-# How many of the stable edges may be false, in expectation, where the graph that predicts best is complete.
-MAX_FALSE = 1.0
+# Rows for these with kernels other than the linear one.
+MOST_GRAPH_ROWS = 2000
 # With independent tasks, with which all are compared, these are five.
 METHODS = ("sparse", "trace", "frobenius", "cluster")
 
@@ -48,12 +49,12 @@ class TableFit:
         Preparation and estimator, fitted to all rows.
     choice : ParameterChoice
         The parameters, and why.
-    comparison : DataFrame
-        The method beside independent tasks, as ``compare_methods`` returns it.
+    judgement : Judgement
+        The model beside independent tasks and a constant: scores, the verdict, and predictions of rows held out.
     path : StructurePath or None
         The graph along mu, where the method has one.
     stability : DataFrame or None
-        How often edges come back on halves of the rows, where there are some.
+        How often edges come back on halves of the rows, at a mu that leaves few false ones: the graph to look at.
     intervals : DataFrame or None
         Labels of rows held out beside their intervals, of numbers with square loss.
 
@@ -76,7 +77,7 @@ class TableFit:
 
     model: Pipeline
     choice: ParameterChoice
-    comparison: pd.DataFrame
+    judgement: Judgement
     path: StructurePath | None
     stability: pd.DataFrame | None
     intervals: pd.DataFrame | None = None
@@ -86,6 +87,11 @@ class TableFit:
         """The fitted estimator at the end of the pipeline."""
         return self.model[-1]
 
+    @property
+    def comparison(self) -> pd.DataFrame:
+        """The model beside independent tasks, as ``compare_methods`` returns it."""
+        return self.judgement.comparison
+
 
 def fit_table(
     problem: TableProblem,
@@ -93,6 +99,8 @@ def fit_table(
     search: Any = None,
     estimator: Any = None,
     kernels: Sequence[str] = KERNELS,
+    keep_penalty: bool = False,
+    keep_model: Callable[[Pipeline], None] | None = None,
     callback: Callback | None = None,
 ) -> TableFit:
     """Choose parameters for a table, fit them to all its rows, and judge the result: what ``skmtl fit`` does.
@@ -107,6 +115,10 @@ def fit_table(
         With parameters that are taken as they are; then nothing is chosen, and the search only judges.
     kernels : sequence of str, default=("linear", "rbf")
         Kernels to choose from, see :func:`skmtl.model_selection.choose_kernel`.
+    keep_penalty : bool, default=False
+        Whether the penalty of the search is the one to fit, however independent tasks do.
+    keep_model : callable, optional
+        Called with the fitted pipeline before it is judged, so that an interruption does not lose it.
     callback : callable, optional
         Called with ``{"step": text, "done": k, "total": n}`` as the work goes on, for a progress bar; n is None where
         it is not known.
@@ -134,26 +146,36 @@ def fit_table(
     >>> result.model.predict(problem.X).shape
     (20, 3)
     """
-    search = quick_search(classification=problem.classification) if search is None else search
+    search = _default_search(problem) if search is None else search
     Z = make_preparation(problem.features).fit_transform(problem.X)
-    rows = {"X": Z, "Y": problem.Y, "tasks": problem.tasks}
+    rows, groups = {"X": Z, "Y": problem.Y, "tasks": problem.tasks}, problem.groups
     if estimator is None:
         choosing = _name_step(callback, "choosing parameters")
-        choice = choose_parameters(**rows, search=search, kernels=kernels, callback=choosing)
+        held = {"search": search, "kernels": kernels, "keep_penalty": keep_penalty}
+        choice = choose_parameters(**rows, groups=groups, **held, callback=choosing)
     else:
         choice = given_parameters(estimator, **rows, search=search)
     _name_step(callback, "fitting all rows")
-    model = make_model(problem.features, clone(choice.estimator))
+    model = make_model(problem.features, clone(choice.estimator), target=problem.target)
     model.fit(problem.X, problem.Y, **({} if problem.tasks is None else {f"{TASKS}__tasks": problem.tasks}))
+    if keep_model is not None:
+        keep_model(model)
     judging = _name_step(callback, "comparing with independent tasks")
-    comparison = compare_with_independent(choice, **rows, callback=judging)
-    some = {name: take_rows(values, choice.rows) for name, values in rows.items()}
-    _name_step(callback, "following mu")
-    path = _follow_path(choice, len(model[-1].task_names_), some)
-    halving = _name_step(callback, "looking for the same edges on halves of the rows")
-    stability = _find_stability(model[-1], choice, some, halving)
-    _name_step(callback, "looking at intervals")
-    return TableFit(model, choice, comparison, path, stability, _check_intervals(model[-1], choice, some))
+    judgement = judge_choice(choice, **rows, groups=groups, callback=judging)
+    path, stability, intervals = None, None, None
+    try:
+        some = {name: take_rows(values, _graph_rows(choice)) for name, values in rows.items()}
+        _name_step(callback, "following mu")
+        n_tasks = len(model[-1].task_names_)
+        path = _follow_path(choice, n_tasks, some)
+        halving = _name_step(callback, "looking for the same edges on halves of the rows")
+        if n_tasks > 1:
+            stability = readable_graph(choice.estimator, **some, n_resamples=N_HALVES, callback=halving)
+        _name_step(callback, "looking at intervals")
+        intervals = _check_intervals(model[-1], choice, some)
+    except KeyboardInterrupt:
+        warnings.warn("interrupted: model and scores are there, what is known of the graph is not.", stacklevel=2)
+    return TableFit(model, choice, judgement, path, stability, intervals)
 
 
 def compare_table(
@@ -203,17 +225,28 @@ def compare_table(
     """
     if problem.n_tasks < 2:
         raise ValueError("there is one task only, and nothing to share; name several targets.")
-    search = quick_search(classification=problem.classification) if search is None else search
+    search = _default_search(problem) if search is None else search
     Z = make_preparation(problem.features).fit_transform(problem.X)
     choosing = _name_step(callback, "choosing the kernel")
-    found = choose_kernel(Z, problem.Y, search=search, kernels=kernels, tasks=problem.tasks, callback=choosing)
+    parts = {"tasks": problem.tasks, "groups": problem.groups}
+    found = choose_kernel(Z, problem.Y, search=search, kernels=kernels, **parts, callback=choosing)
     rows = draw_rows(Z, problem.Y, found.kernel, tasks=problem.tasks)
     comparing = _name_step(callback, "comparing")
-    held = at_kernel(search, found.kernel, Z[rows], gamma=found.gamma, mus=None, cv=INNER_FOLDS)
-    Y, tasks = take_rows(problem.Y, rows), take_rows(problem.tasks, rows)
-    comparison = compare_methods(Z[rows], Y, list(methods), estimator=held, cv=N_FOLDS, tasks=tasks, callback=comparing)
+    held = at_kernel(search, found.kernel, Z[rows], gamma=found.gamma, mus=None, cv=INNER_FOLDS, n_jobs=None)
+    Y, some = take_rows(problem.Y, rows), {name: take_rows(values, rows) for name, values in parts.items()}
+    options = {"estimator": held, "cv": N_FOLDS, "n_jobs": search.n_jobs, **some}
+    comparison = compare_methods(Z[rows], Y, list(methods), **options, callback=comparing)
     sampled = f"Methods are compared on {len(rows)} of {len(Z)} rows, drawn at random." if len(rows) < len(Z) else ""
     return comparison, tuple(reason for reason in (found.reason, sampled) if reason)
+
+
+def _default_search(problem: TableProblem) -> Any:
+    return quick_search(classification=problem.classification, scoring=problem.scoring)
+
+
+def _graph_rows(choice: ParameterChoice) -> Any:
+    """Rows for the many fits that a graph takes, fewer where a kernel makes each of them long."""
+    return choice.rows if choice.estimator.kernel == "linear" else choice.rows[:MOST_GRAPH_ROWS]
 
 
 def _name_step(callback: Callback | None, step: str) -> Callback | None:
@@ -234,22 +267,8 @@ def _follow_path(choice: ParameterChoice, n_tasks: int, some: dict[str, Any]) ->
     return structure_path(estimator, **some, mus=PATH_MUS, cv=PATH_FOLDS)
 
 
-def _find_stability(
-    fitted: Any, choice: ParameterChoice, some: dict[str, Any], callback: Callback | None
-) -> pd.DataFrame | None:
-    """How often edges come back, where there are some; where every pair is one, with a mu that lets fewer pass."""
-    n_tasks = len(fitted.structure_)
-    n_edges = np.count_nonzero(np.triu(fitted.structure_, 1))
-    dense = n_edges == n_tasks * (n_tasks - 1) // 2
-    can_thin_out = choice.estimator.penalty.path_parameter is not None and n_tasks > 2
-    if n_edges == 0 or (dense and not can_thin_out):
-        return None
-    max_false = MAX_FALSE if dense else None
-    return edge_stability(choice.estimator, **some, n_resamples=N_HALVES, max_false=max_false, callback=callback)
-
-
 def _check_intervals(fitted: Any, choice: ParameterChoice, some: dict[str, Any]) -> pd.DataFrame | None:
     """Labels of rows held out beside their intervals, where the model has some."""
-    if fitted.purpose != "regression" or not fitted.loss_.quadratic:
+    if is_classifier(fitted) or not fitted.loss_.quadratic:
         return None
     return interval_coverage(choice.estimator, **some)

@@ -9,11 +9,16 @@ import numpy as np
 import pandas as pd
 
 from skmtl.tables.columns import FeatureColumns, sort_columns
-from skmtl.tables.files import PathLike, check_columns, check_unique_names, read_table
-from skmtl.tables.targets import are_classes, make_classes, make_numbers
+from skmtl.tables.csv_files import TableFormat
+from skmtl.tables.files import PathLike, check_columns, check_unique_names, read_with_notes
+from skmtl.tables.targets import are_classes, make_classes, make_numbers, rarest_share
 
 # Two rows in each of five folds: fewer would neither teach nor judge a model.
 FEWEST_ROWS = 10
+# Each of five folds needs a group of its own.
+FEWEST_GROUPS = 5
+# A class with a smaller share of the labels is rare: accuracy says little about it.
+RARE = 0.2
 
 
 @dataclass(frozen=True)
@@ -33,8 +38,8 @@ class ColumnRoles:
     classification : bool, optional
         Whether targets are classes. By default text, truth values and zeros with ones are classes, and all other
         numbers are numbers.
-    delimiter : str, optional
-        What separates columns of a CSV file, where that is no comma.
+    groups : str, optional
+        A column whose rows belong together, such as the patient of a visit: no fold tears them apart. It is no feature.
 
     See Also
     --------
@@ -54,7 +59,14 @@ class ColumnRoles:
     ignore: Sequence[str] = ()
     task_column: str | None = None
     classification: bool | None = None
-    delimiter: str | None = None
+    groups: str | None = None
+
+    def in_columns(self, columns: Sequence[str]) -> "ColumnRoles":
+        """The same with names put together again that a comma has cut, such as "area, m2"."""
+        targets, features, ignore = (
+            _join_names(names, columns) for names in (self.targets, self.features, self.ignore)
+        )
+        return replace(self, targets=targets, features=features, ignore=ignore)
 
 
 @dataclass(frozen=True)
@@ -75,6 +87,10 @@ class TableProblem:
         Whether targets are classes.
     notes : tuple of str
         What was decided on the way, as sentences.
+    groups : Series or None
+        The group of every row, where rows belong together.
+    target : str or None
+        The name of the column of targets, where it is one.
 
     See Also
     --------
@@ -96,6 +112,25 @@ class TableProblem:
     features: FeatureColumns
     classification: bool
     notes: tuple[str, ...]
+    groups: Any = None
+    target: str | None = None
+
+    @property
+    def scoring(self) -> str | None:
+        """The score that suits the targets: the area under the curve where a class is rare, else that of the search.
+
+        Accuracy would call it a success to predict the frequent class only.
+        """
+        return "roc_auc" if self.classification and rarest_share(self.Y) < RARE else None
+
+    @property
+    def task_names(self) -> list[str]:
+        """What the tasks are called, in their order."""
+        if self.tasks is not None:
+            return [str(name) for name in sorted(self.tasks.unique())]
+        if self.Y.ndim == 2:
+            return [str(name) for name in self.Y.columns]
+        return [str(name) for name in sorted(self.Y.dropna().unique())] if self.classification else [str(self.Y.name)]
 
     @property
     def n_tasks(self) -> int:
@@ -115,18 +150,21 @@ class TableProblem:
     def take(self, rows: Any) -> "TableProblem":
         """Some of the rows, in that order."""
         tasks = None if self.tasks is None else self.tasks.iloc[rows]
-        return replace(self, X=self.X.iloc[rows], Y=self.Y.iloc[rows], tasks=tasks)
+        groups = None if self.groups is None else self.groups.iloc[rows]
+        return replace(self, X=self.X.iloc[rows], Y=self.Y.iloc[rows], tasks=tasks, groups=groups)
 
 
-def read_problem(path: PathLike, roles: ColumnRoles) -> TableProblem:
+def read_problem(path: PathLike, roles: ColumnRoles, written: TableFormat | None = None) -> TableProblem:
     """Read a table and decide what its columns are for.
 
     Parameters
     ----------
     path : str or path
-        A CSV or Parquet file, see :func:`read_table`.
+        A table, see :func:`read_table`.
     roles : ColumnRoles
         What the columns are for.
+    written : TableFormat, optional
+        How CSV is written; by default that is recognized.
 
     Returns
     -------
@@ -153,7 +191,9 @@ def read_problem(path: PathLike, roles: ColumnRoles) -> TableProblem:
     >>> problem.X.columns.tolist()
     ['Chins', 'Situps', 'Jumps']
     """
-    return make_problem(read_table(path, delimiter=roles.delimiter), roles, source=path)
+    frame, notes = read_with_notes(path, written)
+    problem = make_problem(frame, roles.in_columns(list(frame.columns)), source=path)
+    return replace(problem, notes=(*notes, *problem.notes))
 
 
 def make_problem(frame: pd.DataFrame, roles: ColumnRoles, *, source: PathLike = "the table") -> TableProblem:
@@ -201,14 +241,25 @@ def make_problem(frame: pd.DataFrame, roles: ColumnRoles, *, source: PathLike = 
             raise ValueError(f"target {name!r} has no value in any row; leave it out of the targets or fill it in.")
     classification = are_classes(frame, roles.targets) if roles.classification is None else roles.classification
     Y, about = (make_classes if classification else make_numbers)(frame, roles.targets)
-    features = sort_columns(frame, _feature_names(frame, roles))
+    if classification and rarest_share(Y) < RARE:
+        about += f" A class has less than {RARE:.0%} of the labels, so that scores are areas under the curve (roc_auc)."
+    features = sort_columns(frame, _feature_names(frame, roles), asked=roles.features)
     places = [place for place, name in enumerate(frame.columns, start=1) if _has_no_name(name)]
     notes += [f"Column {place} has no name and is left out." for place in places]
     if not features.names:
         reasons = "; ".join(f"{name!r} is {reason}" for name, reason in features.left_out.items())
         raise ValueError(f"{source} has no column to learn from beside the targets{': ' * bool(reasons)}{reasons}.")
-    tasks = None if roles.task_column is None else frame[roles.task_column].astype(object)
-    return TableProblem(features.clean(frame), Y, tasks, features, classification, (*notes, about, features.describe()))
+    tasks, groups = (None if one is None else frame[one].astype(object) for one in (roles.task_column, roles.groups))
+    if groups is not None:
+        if groups.nunique() < FEWEST_GROUPS:
+            few = f"{roles.groups!r} has {groups.nunique()} different values"
+            raise ValueError(f"{few}; groups that stay together in folds must be {FEWEST_GROUPS} at least.")
+        notes.append(f"Rows of the same {roles.groups!r} stay together in folds: {groups.nunique()} groups.")
+    target = roles.targets[0] if len(roles.targets) == 1 else None
+    notes += [about, features.describe()]
+    return TableProblem(
+        features.clean(frame), Y, tasks, features, classification, tuple(notes), groups=groups, target=target
+    )
 
 
 def check_names(source: PathLike, frame: Any, roles: ColumnRoles) -> None:
@@ -216,20 +267,21 @@ def check_names(source: PathLike, frame: Any, roles: ColumnRoles) -> None:
     if isinstance(roles.targets, str) or not roles.targets:
         raise ValueError(f"targets={roles.targets!r} is no list of columns; name those to predict.")
     named = [*roles.targets, *roles.features, *roles.ignore]
-    check_columns(source, frame, [*named, *([roles.task_column] if roles.task_column else [])])
+    check_columns(source, frame, [*named, *(name for name in (roles.task_column, roles.groups) if name)])
     for name in roles.targets:
         if list(roles.targets).count(name) > 1:
             raise ValueError(f"target {name!r} is named twice; name every target once.")
-        if name in roles.features or name == roles.task_column:
+        if name in roles.features or name in (roles.task_column, roles.groups):
             raise ValueError(f"{name!r} cannot be a target and something else; name it once.")
     if roles.task_column is not None and len(roles.targets) != 1:
         raise ValueError("with a task column there is one column of values; name that one alone as the target.")
 
 
 def with_labels(frame: Any, roles: ColumnRoles) -> Any:
-    """The rows of a frame of pandas or Dask with a label, and a task; from others nothing can be learned."""
+    """The rows of a frame of pandas or Dask with a label, and a task and a group where these are named."""
     frame = frame.dropna(subset=list(roles.targets), how="all")
-    return frame if roles.task_column is None else frame.dropna(subset=[roles.task_column])
+    named = [name for name in (roles.task_column, roles.groups) if name is not None]
+    return frame.dropna(subset=named) if named else frame
 
 
 def check_labels(source: PathLike, n_rows: int, n_known: int) -> list[str]:
@@ -244,7 +296,7 @@ def check_labels(source: PathLike, n_rows: int, n_known: int) -> list[str]:
 
 def _feature_names(frame: pd.DataFrame, roles: ColumnRoles) -> list[str]:
     """Those asked for, or all that are nothing else."""
-    other = {*roles.targets, *roles.ignore, roles.task_column}
+    other = {*roles.targets, *roles.ignore, roles.task_column, roles.groups}
     given = roles.features or [name for name in frame.columns if not _has_no_name(name)]
     return [name for name in given if name not in other]
 
@@ -252,3 +304,16 @@ def _feature_names(frame: pd.DataFrame, roles: ColumnRoles) -> list[str]:
 def _has_no_name(name: str) -> bool:
     """As pandas calls a column without a name, which often is an index that was written with the table."""
     return re.fullmatch(r"Unnamed: \d+(\.\d+)?", name) is not None
+
+
+def _join_names(names: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """Names, neighbours put together where only that is a column."""
+    known = {re.sub(r"\s*,\s*", ",", name.strip()): name for name in columns}
+    joined, rest = [], list(names)
+    while rest:
+        # As few parts as possible: a name that is a column stands for itself.
+        ends = (k for k in range(1, len(rest) + 1) if ",".join(rest[:k]) in known)
+        end = 1 if rest[0] in columns else next(ends, 1)
+        joined.append(known.get(",".join(rest[:end]), rest[0]) if rest[0] not in columns else rest[0])
+        rest = rest[end:]
+    return joined

@@ -41,6 +41,14 @@ def make_numbers(frame: pd.DataFrame, targets: Sequence[str]) -> tuple[Any, str]
     gaps = int(Y.isna().to_numpy().sum())
     if gaps:
         about += f" {gaps} of {Y.size} labels are missing and stay unobserved."
+    same = [name for name in targets if Y[name].nunique() == 1]
+    if len(same) == len(targets):
+        raise ValueError(
+            f"target {same[0]!r} is {Y[same[0]].dropna().iloc[0]:g} in every row; there is nothing to learn."
+        )
+    if same:
+        is_same = "is the same" if len(same) == 1 else "are the same"
+        about += f" {_listed(same)} {is_same} in every row: nothing can be learned, and means of scores leave it out."
     return (Y.iloc[:, 0] if len(targets) == 1 else Y), about
 
 
@@ -71,3 +79,10 @@ def make_classes(frame: pd.DataFrame, targets: Sequence[str]) -> tuple[Any, str]
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def rarest_share(Y: Any) -> float:
+    """The share of labels that are not of the largest class; of several targets, the smallest."""
+    columns = [Y[name] for name in Y.columns] if Y.ndim == 2 else [Y]
+    shares = [column.value_counts(normalize=True) for column in columns]
+    return min((1.0 - float(share.max()) for share in shares if len(share) > 1), default=0.5)

@@ -56,6 +56,12 @@ class Labels(Protocol):
     def row_weight(self) -> Array:
         """The share of each row in the total weight, which is n, of shape (n_rows,)."""
 
+    def design_weight(self) -> Array:
+        """The weights that rows are decomposed with, of shape (n_rows,).
+
+        Of a table that lacks few labels, those that it would have if it lacked none; else the shares.
+        """
+
     def arrange(self, rows: Array) -> Array:
         """Rows, of shape (n_rows, ...), in the order of the entries, which ``scores`` and ``adjoint`` expect."""
 

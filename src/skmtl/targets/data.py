@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from skmtl.targets.base import Labels
@@ -33,6 +34,8 @@ class TaskData:
     n_given : int
     pairwise : bool
         Whether X is a kernel matrix, whose columns are rows too.
+    groups : ndarray of int, optional
+        The group of each row; folds keep the rows of a group together.
     """
 
     X: Any
@@ -44,6 +47,7 @@ class TaskData:
     rows: Index | None
     n_given: int
     pairwise: bool = False
+    groups: Index | None = None
 
     def take(self, rows: Index) -> "TaskData":
         """The same tasks with some of the rows, as if nothing else had been passed."""
@@ -56,7 +60,21 @@ class TaskData:
             n_features=len(rows) if self.pairwise else self.n_features,
             rows=np.arange(len(rows)),
             n_given=len(rows),
+            groups=None if self.groups is None else self.groups[rows],
         )
+
+    def grouped(self, groups: Any) -> "TaskData":
+        """The same rows, of which some belong together: a name or number for each row that was passed, or None."""
+        if groups is None:
+            return self
+        codes, _ = pd.factorize(np.asarray(groups, dtype=object).ravel())
+        if len(codes) != self.n_given:
+            raise ValueError(
+                f"groups has {len(codes)} entries but X has {self.n_given} rows; name a group for each row."
+            )
+        if np.any(codes < 0):
+            raise ValueError("groups has missing values; name a group for each row.")
+        return replace(self, groups=codes if self.rows is None else codes[self.rows])
 
     def features(self, rows: Index, columns: Index) -> Any:
         """Some rows of X; of a kernel matrix those ``columns`` of them that belong to the rows learned from."""

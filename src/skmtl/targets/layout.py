@@ -63,6 +63,12 @@ class TableLabels(_InMemory):
     def row_weight(self) -> Array:
         return self.weight.mean(axis=1)
 
+    def design_weight(self) -> Array:
+        largest, known = self.weight.max(axis=1), self.weight > 0.0
+        few_gaps = 2 * np.count_nonzero(known) > known.size
+        uniform = few_gaps and bool(np.all(~known | (self.weight == largest[:, None])))
+        return np.asarray(largest) if uniform else self.row_weight()
+
     def arrange(self, rows: Array) -> Array:
         return rows
 
@@ -76,10 +82,13 @@ class TableLabels(_InMemory):
         return Phi.T @ U
 
     def normal(self, Phi: Array, h: Array, W: Array, *, center: bool) -> Array:
-        U = h * (Phi @ W)
+        # Tasks first: BLAS is quicker so, for few of them.
+        h = np.ascontiguousarray(h.T)
+        U = W.T @ Phi.T
+        U *= h
         if center:
-            U -= h * (U.sum(axis=0) / np.maximum(h.sum(axis=0), TINY))
-        return Phi.T @ U
+            U -= h * (U.sum(axis=1) / np.maximum(h.sum(axis=1), np.finfo(h.dtype).tiny))[:, None]
+        return np.asarray(U @ Phi).T
 
     def grams(self, Phi: Array, h: Array, *, center: bool) -> Array:
         return np.array([_gram(Phi, column, center=center) for column in h.T])
@@ -188,6 +197,9 @@ class LongLabels(_InMemory):
     def row_weight(self) -> Array:
         return self.in_rows(self.weight) / self.n_tasks
 
+    def design_weight(self) -> Array:
+        return self.row_weight()
+
     def arrange(self, rows: Array) -> Array:
         return rows[self.order.order]
 
@@ -204,13 +216,13 @@ class LongLabels(_InMemory):
         return result.T
 
     def normal(self, Phi: Array, h: Array, W: Array, *, center: bool) -> Array:
-        result = np.empty((self.n_tasks, Phi.shape[1]))
+        result = np.empty((self.n_tasks, Phi.shape[1]), dtype=Phi.dtype)
         # Both products of a task while its rows are in the cache.
         for t, (rows, w) in enumerate(zip(self.order.slices, np.ascontiguousarray(W.T), strict=True)):
             block, weight = Phi[rows], h[rows]
             u = weight * (block @ w)
             if center:
-                u -= weight * (u.sum() / np.maximum(weight.sum(), TINY))
+                u -= weight * (u.sum() / np.maximum(weight.sum(), np.finfo(h.dtype).tiny))
             np.dot(u, block, out=result[t])
         return result.T
 

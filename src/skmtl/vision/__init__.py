@@ -1,6 +1,6 @@
 """Image features: dense SIFT, coded by LLC, pooled over a spatial pyramid.
 
-OpenCV reads and filters the images: ``pip install skmtl[vision]``.
+OpenCV reads and filters the images: ``pip install ".[vision]"`` in the folder of skmtl.
 """
 
 from skmtl.vision.coding import llc_codes, pool_pyramid

@@ -70,7 +70,11 @@ def dense_sift(image: Floats, *, step: int = 8, patch: int = 16, sigma: float = 
 def read_grey(data: bytes, max_side: int) -> Floats:
     """Grey levels in [0, 1] of an encoded image, its longest side at most ``max_side``."""
     cv2 = _opencv()
-    image = cv2.imdecode(np.frombuffer(data, dtype=np.uint8), cv2.IMREAD_GRAYSCALE) if data else None
+    try:
+        image = cv2.imdecode(np.frombuffer(data, dtype=np.uint8), cv2.IMREAD_GRAYSCALE) if data else None
+    except cv2.error:
+        # OpenCV refuses more than 2^30 pixels in this way, and damaged files by returning nothing.
+        image = None
     if image is None:
         raise ValueError("OpenCV cannot read this file as an image; remove or convert it.")
     scale = max_side / max(image.shape)
@@ -92,7 +96,9 @@ def _opencv() -> ModuleType:
     try:
         import cv2
     except ImportError as error:
-        raise ImportError("Image features need OpenCV, which is not installed: pip install skmtl[vision]") from error
+        raise ImportError(
+            'Image features need OpenCV, which is not installed: say pip install ".[vision]" in the folder of skmtl.'
+        ) from error
     return cv2
 
 

@@ -1,8 +1,9 @@
 "use strict";
 // Names come from users: they reach the page through textContent and setAttribute only.
 const data = JSON.parse(document.getElementById("data").textContent);
-const { names, groups, places, order } = data;
+const { names, groups, order, predictable } = data;
 const SVG = "http://www.w3.org/2000/svg";
+document.documentElement.classList.add("scripted");
 const $ = (id) => document.getElementById(id);
 const tip = $("tip");
 const ruler = document.createElement("canvas").getContext("2d");
@@ -20,10 +21,13 @@ const number = (value, digits = 3) =>
 const entry = (half, i, j) => (i >= j ? half[(i * (i + 1)) / 2 + j] : half[(j * (j + 1)) / 2 + i]);
 const shorten = (name, most) => {
   const letters = [...name];
-  return letters.length <= most ? name : letters.slice(0, most - 1).join("") + "…";
+  if (letters.length <= most) return name;
+  // Beginnings and ends tell names apart.
+  const tail = Math.floor((most - 1) / 2);
+  return letters.slice(0, most - 1 - tail).join("") + "…" + letters.slice(letters.length - tail).join("");
 };
 const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
-const groupClass = (t) => "g" + (groups[t] >= 0 && groups[t] < 8 ? groups[t] : "x");
+const groupClass = (group) => "g" + (group >= 0 && group < 8 ? group : "x");
 const sign = (weight) => (weight > 0 ? "same" : "opposite");
 const inWords = (weight) => (weight > 0 ? "move together" : "move in opposite directions");
 
@@ -59,23 +63,10 @@ function showTip(x, y, head, rows, drop = 0) {
 }
 const hideTip = () => { tip.hidden = true; };
 
-const frequency = new Map(data.frequencies.map(([a, b, share]) => [`${a},${b}`, share]));
-const isStudied = data.frequencies.length > 0;
-const edges = [];
-for (let i = 0; i < names.length; i++)
-  for (let j = 0; j < i; j++) {
-    const weight = entry(data.structure, i, j);
-    if (weight !== 0)
-      edges.push({ a: j, b: i, weight, size: Math.abs(weight), correlation: entry(data.correlation, i, j) });
-  }
-edges.sort((one, other) => one.size - other.size);
-
-function pairRows(a, b, weight, correlation) {
-  const rows = [["weight in A", number(weight)], ["correlation", number(correlation)]];
-  if (isStudied && a !== b) {
-    const share = frequency.get(`${Math.min(a, b)},${Math.max(a, b)}`) || 0;
-    rows.push(["found again", `${Math.round(100 * share)}% of halves`]);
-  }
+function pairRows(weight, correlation, share) {
+  const rows = [["weight in A", number(weight)]];
+  if (correlation !== null) rows.push(["correlation", number(correlation)]);
+  if (share !== null) rows.push(["found on", `${Math.round(100 * share)}% of halves`]);
   return rows;
 }
 

@@ -34,14 +34,14 @@ function drawPanel(svg, panel, x, width, margin) {
 }
 
 function drawPath(host) {
-  const { mus, n_edges, scores, errors, curves } = data.path;
+  const { mus, n_edges, scores, errors, curves, scoring } = data.path;
   const hasScores = scores.some((s) => s !== null);
   const svg = make("svg", { tabindex: 0, role: "img", "aria-label": "The path along mu; the table below holds its numbers." }, host);
   let x = () => 0, cursor = null, cross = null, floor = 0;
 
   function draw(width) {
     const margin = { left: 46, right: 14 }, panels = [];
-    let top = 48;
+    let top = 62;
     const add = (title, height, series, options) => {
       panels.push({ title, top, height, series, ...options });
       top += height + 46;
@@ -51,7 +51,7 @@ function drawPath(host) {
         curves.map((c) => ({ values: c.weights, kind: sign(c.weights[c.weights.length - 1]) })), { zero: true });
     add("related pairs", 90, [{ values: n_edges, kind: "main" }], { zero: true });
     if (hasScores)
-      add("score on held-out rows, ± standard error", 110, [{
+      add(`${scoring} on held-out rows, ± standard error`, 110, [{
         values: scores, kind: "main",
         low: scores.map((s, k) => s === null ? null : s - (errors[k] || 0)),
         high: scores.map((s, k) => s === null ? null : s + (errors[k] || 0)),
@@ -62,12 +62,14 @@ function drawPath(host) {
     x = (k) => at(mus[k]);
     svg.replaceChildren();
     for (const [key, value] of Object.entries({ viewBox: `0 0 ${width} ${height}`, width, height })) svg.setAttribute(key, value);
-    if (data.mu !== null && data.mu >= mus[0] && data.mu <= mus[mus.length - 1]) {
-      make("line", { class: "chosen", x1: at(data.mu), x2: at(data.mu), y1: 18, y2: floor }, svg);
-      const end = at(data.mu) > width / 2;
+    const marked = [[data.mu, "predicts"], [data.stableMu, "to look at"]].filter(([mu], k, all) =>
+      mu !== null && mu >= mus[0] && mu <= mus[mus.length - 1] && (k === 0 || mu !== all[0][0]));
+    marked.forEach(([mu, words], k) => {
+      make("line", { class: "chosen", x1: at(mu), x2: at(mu), y1: 18 + 14 * k, y2: floor }, svg);
+      const end = at(mu) > width / 2;
       const axis = make("g", { class: "axis" }, svg);
-      make("text", { x: at(data.mu) + (end ? 4 : -4), y: 12, "text-anchor": end ? "end" : "start" }, axis, `this graph: mu = ${number(data.mu)}`);
-    }
+      make("text", { x: at(mu) + (end ? 4 : -4), y: 12 + 14 * k, "text-anchor": end ? "end" : "start" }, axis, `${words}: mu = ${number(mu)}`);
+    });
     for (const panel of panels) drawPanel(svg, panel, x, width, margin);
     const axis = make("g", { class: "axis" }, svg);
     for (const mu of ticks(mus[0], mus[mus.length - 1], width < 600 ? 4 : 8))
@@ -82,7 +84,7 @@ function drawPath(host) {
     cross.setAttribute("visibility", "visible");
     const box = svg.getBoundingClientRect();
     const rows = [["threshold 1 − mu", number(1 - mus[k])], ["related pairs", String(n_edges[k])]];
-    if (scores[k] !== null) rows.push(["score", `${number(scores[k], 4)} ± ${number(errors[k], 2)}`]);
+    if (scores[k] !== null) rows.push([scoring, `${number(scores[k], 4)} ± ${number(errors[k], 2)}`]);
     showTip(box.left + x(k), box.top + 30, [`mu = ${number(mus[k])}`], rows);
   }
   function leave() {

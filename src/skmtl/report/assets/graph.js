@@ -1,5 +1,8 @@
-function drawGraph(host) {
-  const strongest = edges[edges.length - 1].size;
+function drawGraph(view, { groups, places, order, edges: listed }) {
+  const host = view.querySelector(".graph-canvas");
+  const edges = listed.map(([a, b, weight, correlation, share, moot]) =>
+    ({ a, b, weight, correlation, share, moot, size: Math.abs(weight) })).reverse();
+  const strongest = edges[edges.length - 1].size || 1;
   const many = names.length > 40;
   const svg = make("svg", { role: "group", "aria-label": "Task graph" }, host);
   // What is pointed at is drawn once more above the dimmed rest: thousands of lines keep their style.
@@ -9,15 +12,16 @@ function drawGraph(host) {
   for (const edge of edges) {
     const part = edge.size / strongest;
     edge.line = make("line", {
-      class: `edge ${sign(edge.weight)}`,
+      class: `edge ${edge.moot ? "moot" : sign(edge.weight)}`,
       "stroke-width": (0.7 + (many ? 4.5 : 7.5) * part ** 1.3).toFixed(2),
       "stroke-opacity": (0.4 + 0.5 * part).toFixed(2),
     }, lines);
   }
   const shown = () => edges.slice(hidden);
-  const related = order.filter((t) => places[t] !== null);
+  const joined = new Set(edges.flatMap((edge) => [edge.a, edge.b]));
+  const related = order.filter((t) => places[t] !== null && joined.has(t));
   const nodes = new Map(related.map((t) => {
-    const group = make("g", { class: `node ${groupClass(t)}`, tabindex: -1, role: "img", "aria-label": names[t] }, points);
+    const group = make("g", { class: `node ${predictable[t] ? groupClass(groups[t]) : "moot"}`, tabindex: -1, role: "img", "aria-label": names[t] }, points);
     make("circle", { r: radius }, group);
     make("text", {}, group, shorten(names[t], 22));
     return [t, group];
@@ -28,8 +32,10 @@ function drawGraph(host) {
   const other = (edge, t) => (edge.a === t ? edge.b : edge.a);
 
   function layOut(width) {
-    const height = Math.round(clamp(width * (width < 600 ? 1.15 : 0.62), 320, many ? 760 : 600));
-    const sides = width < 600 ? 34 : 70;
+    // Few tasks need little room.
+    const few = Math.min(1, related.length / 6);
+    const height = Math.round(clamp(width * (width < 600 ? 1.15 : 0.62) * few, 60 + 35 * related.length * few, many ? 760 : 600));
+    const sides = (width < 600 ? 34 : 70) + (width / 2 - 150) * Math.max(0, 1 - few) ;
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.setAttribute("width", width);
     svg.setAttribute("height", height);
@@ -101,13 +107,14 @@ function drawGraph(host) {
     showTip(...onPage(spots[t]), [name(t)], [[head, "weight in A"], ...rows]);
     nodes.get(t).setAttribute("aria-label",
       `${names[t]}. ${count}. ` + some.slice(0, 6).map((edge) =>
-        `${names[other(edge, t)]}: ${inWords(edge.weight)}, weight ${number(edge.weight)}, ` +
-        `correlation ${number(edge.correlation)}`).join("; "));
+        `${names[other(edge, t)]}: ${inWords(edge.weight)}, ` +
+        pairRows(edge.weight, edge.correlation, edge.share).map((row) => row.join(" ")).join(", ")).join("; "));
   }
   function pointAtEdge(edge, at) {
     light([edge.a, edge.b], [edge]);
     showTip(...onPage(at), [name(edge.a), " – ", name(edge.b)],
-      [[inWords(edge.weight)], ...pairRows(edge.a, edge.b, edge.weight, edge.correlation)]);
+      [[edge.moot ? "a task without clear gain over a constant" : inWords(edge.weight)],
+        ...pairRows(edge.weight, edge.correlation, edge.share)]);
   }
   function distance([x, y], edge) {
     const [[x1, y1], [x2, y2]] = [spots[edge.a], spots[edge.b]];
@@ -152,7 +159,8 @@ function drawGraph(host) {
     });
   }
 
-  const slider = $("strength"), words = $("strength-words");
+  const controls = view.querySelector(".graph-controls");
+  const slider = controls.querySelector("input"), words = controls.querySelector("output");
   function hide() {
     hidden = Number(slider.value);
     edges.forEach((edge, k) => { edge.line.style.display = k < hidden ? "none" : ""; });
@@ -165,9 +173,9 @@ function drawGraph(host) {
     slider.setAttribute("aria-valuetext", words.textContent);
   }
   // A crowded graph opens with its strongest relations.
-  slider.value = Math.max(0, edges.length - Math.max(3 * names.length, 30));
+  slider.value = Math.max(0, edges.length - Math.max(names.length, 30));
   slider.addEventListener("input", hide);
-  $("graph-controls").hidden = false;
+  controls.hidden = edges.length < 2;
   hide();
   onWidth(host, layOut);
 }

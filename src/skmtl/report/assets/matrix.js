@@ -48,9 +48,9 @@ function drawMatrix(host) {
         pen.strokeStyle = mix(ink, ink, 0);
         pen.lineWidth = 1;
         pen.strokeRect(left + i * cell, top + i * cell, (end - i) * cell, (end - i) * cell);
-        const dot = document.querySelector(`.node.${groupClass(order[i])} circle`);
+        const dot = $(`probe-${groupClass(groups[order[i]])}`);
         if (dot) {
-          pen.fillStyle = getComputedStyle(dot).fill;
+          pen.fillStyle = getComputedStyle(dot).backgroundColor;
           pen.fillRect(left + i * cell + 1, top - 7, (end - i) * cell - 2, 4);
           pen.fillRect(left - 7, top + i * cell + 1, 4, (end - i) * cell - 2);
         }
@@ -84,7 +84,7 @@ function drawMatrix(host) {
     const [s, t] = [order[i], order[j]], box = canvas.getBoundingClientRect();
     const head = s === t ? [name(s)] : [name(s), " – ", name(t)];
     showTip(box.left + left + (j + 0.5) * cell, box.top + top + i * cell, head,
-      pairRows(s, t, entry(data.structure, s, t), entry(data.correlation, s, t)), cell);
+      pairRows(entry(data.structure, s, t), entry(data.correlation, s, t), null), cell);
   }
   function leave() { cursor = null; hideTip(); draw(); }
   function point(event) {

@@ -1,0 +1,221 @@
+"""Mutation testing of the core: would the tests notice a mistake?
+
+One mistake at a time is made in a file, and the tests that enter the function where it is are run until one fails,
+the quick ones first. What survives is listed. Mutants are drawn at random, each package in turn; everything that is
+known is kept in a file, so that a run can be stopped and continued.
+
+    python benchmarks/mutants map              # which tests enter which functions; takes as long as the tests
+    python benchmarks/mutants map tests/test_solvers.py    # the same again for some
+    python benchmarks/mutants run --minutes 45
+    python benchmarks/mutants run --again      # only mutants that survived before, against the tests as they are
+    python benchmarks/mutants show
+"""
+
+import argparse
+import importlib
+import importlib.abc
+import importlib.util
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import time
+from pathlib import Path
+
+from operators import mutants
+from tests_of_functions import Recorder
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src"
+PACKAGES = ("objective.py", "penalties", "solvers", "targets", "estimators", "model_selection")
+# Not tests of these rooms, and slow: the command line, pages, pictures, documents and the paper's experiments.
+OUTSIDE = """
+cli cli_dask cli_fit cli_tables dask datasets docs docstrings doctests experiments files formulas notebook persistence
+plotting readme report report_browser source tables vision
+"""
+# Imported before the process is copied for each mutant, so that a mutant costs its tests and no start.
+PRELOAD = """
+numpy scipy.linalg scipy.optimize scipy.sparse sklearn.base sklearn.model_selection sklearn.utils.estimator_checks
+pandas joblib pytest hypothesis cvxpy
+"""
+OPTIONS = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header", "--tb", "no", "-W", "ignore"]
+
+
+class MutatedLoader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports one module from another text."""
+
+    def __init__(self, name, path, source):
+        self._name, self._path, self._source = name, path, source
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self._name:
+            return None
+        is_package = self._path.name == "__init__.py"
+        return importlib.util.spec_from_file_location(
+            name, self._path, loader=self, submodule_search_locations=[str(self._path.parent)] if is_package else None
+        )
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        exec(compile(self._source, str(self._path), "exec"), module.__dict__)
+
+
+def module_name(path):
+    parts = Path(path).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def all_mutants():
+    """Every mutant of each package."""
+    found = {}
+    for package in PACKAGES:
+        place = SOURCE / "skmtl" / package
+        files = [place] if place.is_file() else sorted(place.glob("*.py"))
+        found[package] = [
+            mutant for file in files for mutant in mutants(file.relative_to(SOURCE).as_posix(), file.read_text())
+        ]
+    return found
+
+
+def tests_of(mutant, tests):
+    """Names of the tests that enter the function of a mutant, the quick ones first."""
+    place = f"{mutant.path}:{mutant.function}" if mutant.function else f"{mutant.path}:"
+    chosen = [
+        (test["seconds"], name)
+        for name, test in tests.items()
+        if any(f == place if mutant.function else f.startswith(place) for f in test["functions"])
+    ]
+    return sorted(chosen)
+
+
+def cut(chosen, budget):
+    """As many tests as fit into a budget of seconds."""
+    total, kept = 0.0, []
+    for seconds, name in chosen:
+        total += seconds
+        if kept and total > budget:
+            break
+        kept.append(name)
+    return kept
+
+
+def judge(mutant, tests, budget):
+    """What the tests say of a mutant."""
+    chosen = tests_of(mutant, tests)
+    names = cut(chosen, budget)
+    if not names:
+        return {"outcome": "never run", "tests": 0, "of": 0}
+    start = time.time()
+    child = os.fork()
+    if child == 0:
+        _run_child(mutant, names, budget)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    outcome = "killed by time" if code in (-signal.SIGXCPU, -signal.SIGKILL) else "killed" if code else "survived"
+    return {"outcome": outcome, "tests": len(names), "of": len(chosen), "seconds": round(time.time() - start, 1)}
+
+
+def _run_child(mutant, names, budget):
+    import pytest
+
+    # A mutant that never ends is found too, by the seconds of CPU that it takes: the machine may have other work.
+    limit = int(20.0 + 3.0 * budget)
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
+    resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+    silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, 1)
+    os.dup2(silent, 2)
+    sys.meta_path.insert(0, MutatedLoader(module_name(mutant.path), SOURCE / mutant.path, mutant.write()))
+    try:
+        code = int(pytest.main([*OPTIONS, *names]))
+    except BaseException:
+        code = 1
+    os._exit(code)
+
+
+def draw(found, known, seed):
+    """Mutants that are not known yet: at random, each package in turn."""
+    order = random.Random(seed)
+    heaps = [[m for m in order.sample(group, len(group)) if m.key not in known] for group in found.values()]
+    while any(heaps):
+        for heap in heaps:
+            if heap:
+                yield heap.pop()
+
+
+def read(file):
+    if not file.exists():
+        return {}
+    return {row["key"]: row for row in map(json.loads, file.read_text().splitlines())}
+
+
+def run(options):
+    os.nice(options.nice)
+    for name in PRELOAD.split():
+        importlib.import_module(name)
+    tests = json.loads(options.map.read_text())
+    found, known = all_mutants(), read(options.results)
+    waiting = draw(found, known, options.seed)
+    if options.again:
+        left = {key for key, row in known.items() if row["outcome"] in ("survived", "never run")}
+        waiting = (m for group in found.values() for m in group if m.key in left)
+    end = time.time() + 60.0 * options.minutes
+    with options.results.open("a") as stream:
+        for mutant in waiting:
+            if time.time() > end:
+                break
+            row = {"key": mutant.key, "path": mutant.path, "line": mutant.line, "what": mutant.what}
+            row |= judge(mutant, tests, options.budget)
+            stream.write(json.dumps(row) + "\n")
+            stream.flush()
+
+
+def show(options):
+    """Counts per package, and what survived."""
+    known, found = read(options.results), all_mutants()
+    print(f"{'package':18} {'mutants':>8} {'drawn':>6} {'killed':>7} {'score':>6}")
+    for package, group in found.items():
+        rows = [known[m.key] for m in group if m.key in known]
+        killed = sum(row["outcome"].startswith("killed") for row in rows)
+        score = f"{killed / len(rows):6.1%}" if rows else "     -"
+        print(f"{package:18} {len(group):8} {len(rows):6} {killed:7} {score}")
+    for group in found.values():
+        for m in group:
+            if m.key in known and not known[m.key]["outcome"].startswith("killed"):
+                row = known[m.key]
+                print(f"\n{m.path}:{m.line}  {row['outcome']} ({row['tests']} of {row['of']} tests)\n    {m.what}")
+
+
+def make_map(options):
+    import pytest
+
+    os.nice(options.nice)
+    outside = {f"test_{name}.py" for name in OUTSIDE.split()}
+    names = options.tests or [str(file) for file in sorted(ROOT.glob("tests/test_*.py")) if file.name not in outside]
+    recorder = Recorder(SOURCE, options.map.resolve())
+    return int(pytest.main(["-q", "-p", "no:cacheprovider", "-W", "ignore", *names], plugins=[recorder]))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=("map", "run", "show"))
+    parser.add_argument("tests", nargs="*", help="files of tests, for map")
+    parser.add_argument("--minutes", type=float, default=45.0)
+    parser.add_argument("--budget", type=float, default=20.0, help="seconds of CPU for the tests of a mutant")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--nice", type=int, default=19, help="how far behind everybody else")
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--map", type=Path, default=ROOT / "build" / "mutants" / "tests.json")
+    parser.add_argument("--results", type=Path, default=ROOT / "build" / "mutants" / "results.jsonl")
+    options = parser.parse_args()
+    options.results.parent.mkdir(parents=True, exist_ok=True)
+    os.chdir(ROOT)
+    sys.path.insert(0, str(SOURCE))
+    return {"map": make_map, "run": run, "show": show}[options.command](options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+"""The objective of a fitted estimator, from what it returned: predictions at its rows, coefficients and structure.
+
+Kernels are computed by their formulas, and all sums are taken, in extended precision. Nothing of the solvers is used.
+"""
+
+from math import comb
+
+import numpy as np
+
+Wide = np.longdouble
+
+
+def objective(est, X, y, *, sample_weight=None, tasks=None):
+    """P(f, A) of the model; the labels of all tasks count, whatever was made of them."""
+    Y, weight = coded_labels(est, y, X.shape[0], sample_weight, tasks)
+    n = weight.sum() / len(est.structure_)
+    return float(data_term(est, X, Y, weight) / n + Wide(est.alpha) * structure_term(est, X))
+
+
+def coded_labels(est, y, n, sample_weight, tasks):
+    """Labels as numbers and their weights, zero at gaps, both of shape (n, T)."""
+    n_tasks = len(est.task_names_)
+    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    numbers = np.asarray(y, dtype=float)
+    if hasattr(est, "classes_"):
+        if np.ndim(y) == 1 and n_tasks > 1 and tasks is None:
+            numbers = np.asarray(y)[:, None] == est.classes_
+        elif np.ndim(y) == 1:
+            numbers = np.asarray(y) == est.classes_[1]
+        numbers = 2.0 * numbers - 1.0
+    if tasks is not None:
+        column = np.array([est.task_names_.tolist().index(task) for task in np.asarray(tasks).tolist()])
+        Y, W = np.zeros((n, n_tasks)), np.zeros((n, n_tasks))
+        Y[np.arange(n), column], W[np.arange(n), column] = numbers, weight
+    else:
+        Y = numbers.reshape(n, n_tasks)
+        W = np.where(np.isnan(Y), 0.0, weight if weight.ndim == 2 else weight[:, None])
+        Y = np.where(W > 0.0, Y, 0.0)
+    if est.balance_tasks:
+        W = W * (W.sum(axis=0).mean() / W.sum(axis=0))
+    return Y.astype(Wide), W.astype(Wide)
+
+
+def data_term(est, X, Y, weight):
+    """sum w V(y, f) in the units of the fit."""
+    n_tasks = len(est.task_names_)
+    if hasattr(est, "classes_"):
+        return loss_of(est, Y, est.decision_function(X).reshape(len(Y), n_tasks), weight)
+    F = np.asarray(est.predict(X)).reshape(len(Y), n_tasks)
+    if est.loss_.name == "poisson":
+        return loss_of(est, Y, np.log(F), weight)
+    # Losses of errors; the mean that was taken off both is in neither.
+    left = np.where(weight > 0.0, Y - F, 0.0) / est.target_scale_
+    return loss_of(est, left, np.zeros_like(left), weight)
+
+
+def loss_of(est, *arrays):
+    return Wide(est.loss_.value(*(np.asarray(array, dtype=float) for array in arrays)))
+
+
+def structure_term(est, X):
+    """||f||_A^2 + eps tr(A^-1) + R(A)."""
+    A = est.structure_
+    seen = A + est.common
+    energy = inner_products(est, X)
+    if est.penalty_.known:
+        values, U = np.linalg.eigh(seen)
+        keep = values > 1e-10 * values[-1]
+        root = U[:, keep] / np.sqrt(values[keep])
+        return np.trace(root.T.astype(Wide) @ energy @ root)
+    norm = np.trace(refined_inverse(seen) @ energy)
+    return norm + Wide(est.eps_) * np.trace(refined_inverse(A)) + est.penalty_.value(A)
+
+
+def refined_inverse(A):
+    """The inverse of A, with two steps of Newton in extended precision."""
+    wide, identity = A.astype(Wide), np.eye(len(A), dtype=Wide)
+    P = np.linalg.inv(A).astype(Wide)
+    for _ in range(2):
+        P = P + P @ (identity - wide @ P)
+    return P
+
+
+def inner_products(est, X):
+    """Those of the predictors in the space of the kernel, for scaled targets, of shape (T, T)."""
+    if hasattr(est, "coef_"):
+        W = est.coef_.T.astype(Wide) / est.target_scale_
+        return W.T @ W
+    # Rows without labels are not among those that the model holds.
+    points = X if est.kernel == "precomputed" else est.feature_map_.X_fit_
+    B = est.dual_coef_.astype(Wide) / est.target_scale_
+    return B.T @ (kernel(est, np.asarray(points, dtype=float).astype(Wide)) @ B)
+
+
+def kernel(est, X):
+    """The kernel matrix by its formula.
+
+    Coefficients of a model with intercepts on all rows sum to zero, and then polynomials may be taken about the mean.
+    """
+    gamma = 1.0 / X.shape[1] if est.gamma is None else Wide(est.gamma)
+    match est.kernel:
+        case "precomputed":
+            return X
+        case "rbf":
+            return np.exp(-gamma * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+        case "laplacian":
+            return np.exp(-gamma * np.abs(X[:, None] - X[None]).sum(axis=2))
+        case "poly" | "polynomial":
+            if est.fit_intercept and not hasattr(est, "landmarks_"):
+                return polynomial_about_mean(X, gamma, est.degree, Wide(est.coef0))
+            return (gamma * X @ X.T + Wide(est.coef0)) ** est.degree
+    raise ValueError(f"kernel={est.kernel!r} is not written here.")
+
+
+def polynomial_about_mean(X, gamma, degree, coef0):
+    """k(x, z) - k(x, m) - k(m, z) + k(m, m) for the mean m, without the cancellation."""
+    mean = X.mean(axis=0)
+    U = X - mean
+    at_mean, slope = gamma * mean @ mean + coef0, gamma * U @ mean
+    cross, a, b = gamma * U @ U.T, slope[:, None], slope[None]
+    total = np.zeros_like(cross)
+    for k in range(1, degree + 1):
+        mixed = sum(comb(k, j) * a**j * b ** (k - j) for j in range(1, k))
+        bent = cross * sum((a + b + cross) ** j * (a + b) ** (k - 1 - j) for j in range(k))
+        total = total + comb(degree, k) * at_mean ** (degree - k) * (mixed + bent)
+    return total

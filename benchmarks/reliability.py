@@ -1,0 +1,156 @@
+"""How often a fit goes wrong: ``python benchmarks/reliability.py --fits 1000 --out runs.jsonl``.
+
+Every seed makes one fit (``random_fits.py``), and what it returned is recomputed (``recompute.py``). A line is written
+for each; seeds that are in the file are not run again, so that an interrupted run goes on where it was. Without
+``--fits`` the file is only counted. Times are those of the process.
+"""
+
+import argparse
+import json
+import signal
+import time
+import traceback
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+from random_fits import draw
+from recompute import objective
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+# What rounding may do to an objective that is summed in another order.
+ROUNDING = 1e-9
+SLOW = 15.0
+# A fit that takes longer than this is stopped.
+STOP = 20.0
+FAILURES = (
+    "certified, and wrong",
+    "bound above the objective",
+    "not finite",
+    "structure not positive semidefinite",
+    "foreign exception",
+    "foreign warning",
+    "slow",
+)
+
+
+def main():
+    arguments = parse_arguments()
+    signal.signal(signal.SIGVTALRM, give_up)
+    path = Path(arguments.out)
+    finished = read(path)
+    started = time.monotonic()
+    with threadpool_limits(limits=1, user_api="blas"), path.open("a") as file:
+        for seed in range(arguments.first, arguments.first + arguments.fits):
+            if seed in finished:
+                continue
+            if arguments.minutes and time.monotonic() - started > 60.0 * arguments.minutes:
+                break
+            finished[seed] = line = attempt(seed)
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+    print(count(finished.values()))
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fits", type=int, default=0, help="how many seeds to have done (default 0: count only)")
+    parser.add_argument("--first", type=int, default=0, help="the first seed (default 0)")
+    parser.add_argument("--minutes", type=float, default=0.0, help="begin no fit after so many (default: no limit)")
+    parser.add_argument("--out", default="reliability.jsonl", metavar="FILE", help="a line for each fit")
+    return parser.parse_args()
+
+
+def read(path):
+    """The lines of a file by seed; one that was cut short by a kill does not count."""
+    lines = {}
+    for text in path.read_text().splitlines() if path.exists() else []:
+        try:
+            line = json.loads(text)
+        except json.JSONDecodeError:
+            continue
+        lines[line["seed"]] = line
+    return lines
+
+
+def give_up(*_):
+    raise TimeoutError
+
+
+def attempt(seed):
+    """One fit, and what came of it."""
+    case = draw(seed)
+    line = {"seed": seed, "n": len(case.X), "traits": list(case.traits), "failures": []}
+    started = time.process_time()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        signal.setitimer(signal.ITIMER_VIRTUAL, STOP)
+        try:
+            est = case.estimator.fit(case.X, case.y, **case.extra)
+        except (ValueError, TypeError) as error:
+            line |= {"outcome": "refused", "message": str(error)[:300]}
+            if "skmtl" not in str(traceback.extract_tb(error.__traceback__)[-1].filename):
+                line["failures"].append("foreign exception")
+            est = None
+        except TimeoutError:
+            line["outcome"], est = "stopped", None
+        except Exception as error:
+            line |= {"outcome": "failed", "message": f"{type(error).__name__}: {error}"[:300]}
+            line["failures"].append("foreign exception")
+            est = None
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+    line["seconds"] = round(time.process_time() - started, 3)
+    if line["seconds"] > SLOW:
+        line["failures"].append("slow")
+    if any(not issubclass(one.category, UserWarning) for one in caught):
+        line["failures"].append("foreign warning")
+        line["message"] = next(str(one.message) for one in caught if not issubclass(one.category, UserWarning))
+    if est is not None:
+        found = examine(case, est, [str(one.message) for one in caught if one.category is ConvergenceWarning])
+        line |= {**found, "failures": line["failures"] + found["failures"]}
+    return line
+
+
+def examine(case, est, warned):
+    """What the returned model is, against what was said of it."""
+    solution, failures = est.solution_, []
+    with np.errstate(all="ignore"):
+        actual = objective(est, case.X, case.y, **case.extra)
+        finite = all(np.all(np.isfinite(v)) for v in (est.predict(case.X), est.structure_, est.intercept_))
+    size = max(abs(actual), abs(solution.objective))
+    if not finite or not np.isfinite(actual):
+        failures.append("not finite")
+    lowest = np.linalg.eigvalsh(est.structure_)
+    if lowest[0] < -1e-9 * lowest[-1] or (not est.penalty_.known and lowest[0] <= 0.0):
+        failures.append("structure not positive semidefinite")
+    if not warned and actual - solution.objective > (est.tol + ROUNDING) * size:
+        failures.append("certified, and wrong")
+    if solution.lower_bound - actual > ROUNDING * size:
+        failures.append("bound above the objective")
+    outcome = "certified" if not warned else "lost to rounding" if "lost to rounding" in warned[-1] else "not certified"
+    return {
+        "outcome": outcome,
+        "objective": solution.objective,
+        "recomputed": actual,
+        "lower_bound": solution.lower_bound,
+        "gap": solution.gap,
+        "failures": failures,
+    }
+
+
+def count(lines):
+    """A table of outcomes and failures."""
+    lines = list(lines)
+    outcomes = Counter(line["outcome"] for line in lines)
+    failures = Counter(failure for line in lines for failure in line["failures"])
+    rows = [f"| fits | {len(lines)} |", "| --- | ---: |"]
+    rows += [f"| {name} | {number} |" for name, number in outcomes.most_common()]
+    rows += [f"| failure: {name} | {failures[name]} |" for name in FAILURES]
+    return "\n".join(rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""Pictures of a summary as SVG, for readers without JavaScript and for what never moves."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from skmtl.plotting.names import cut
+
+WIDTH, HEIGHT, SIDE, LABELLED = 480, 330, 60, 40
+# Cells of the matrix are drawn level by level: one path for each sign and shade.
+SHADES, MATRIX = 6, 340
+CHART, CHART_HEIGHT, MARGIN = 480, 130, 52
+SCATTER = 150
+
+
+def draw_graph(summary: dict[str, Any], graph: dict[str, Any], relations: Sequence[dict[str, Any]]) -> str:
+    """The tasks of a graph at their places, joined by some of its relations."""
+    joined = {end for one in relations for end in (one["a"], one["b"])}
+    # Few tasks need little room.
+    few = min(1.0, len(joined) / 6)
+    height, side = round(90 + (HEIGHT - 90) * few**2), SIDE + (WIDTH / 2 - 130) * (1.0 - few)
+    spots = {
+        t: (side + graph["places"][t][0] * (WIDTH - 2 * side), 26 + (1.0 - graph["places"][t][1]) * (height - 62))
+        for t in sorted(joined)
+    }
+    largest = max((abs(one["weight"]) for one in relations), default=1.0) or 1.0
+    lines = []
+    for one in reversed(relations):
+        (x1, y1), (x2, y2) = spots[one["a"]], spots[one["b"]]
+        part = abs(one["weight"]) / largest
+        kind = "moot" if one.get("moot") else "same" if one["weight"] > 0 else "opposite"
+        lines.append(
+            f'<line class="edge {kind}" x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}" '
+            f'stroke-width="{0.7 + 6.0 * part**1.3:.1f}" stroke-opacity="{0.4 + 0.5 * part:.2f}"/>'
+        )
+    nodes = [_node(summary["tasks"][t], graph["groups"][t], *spot, len(spots) <= LABELLED) for t, spot in spots.items()]
+    return _svg(WIDTH, height, "Task graph", "".join(lines) + "".join(nodes))
+
+
+def _node(task: dict[str, Any], group: int, x: float, y: float, labelled: bool) -> str:
+    kind = "moot" if not task["predictable"] else f"g{group if 0 <= group < 8 else 'x'}"
+    text = f'<text x="{x:.0f}" y="{y + 21:.0f}" text-anchor="middle">{escape(cut(task["name"], 18))}</text>'
+    circle = f'<circle cx="{x:.0f}" cy="{y:.0f}" r="7"><title>{escape(task["name"])}</title></circle>'
+    return f'<g class="node {kind}">{circle}{text if labelled else ""}</g>'
+
+
+def draw_matrix(summary: dict[str, Any]) -> str:
+    """The structure as a heat map; an empty cell is zero."""
+    A, order = np.asarray(summary["structure"]), summary["order"]
+    n = len(order)
+    shown = A[np.ix_(order, order)] * (1.0 - np.eye(n))
+    size = np.abs(shown) / (np.abs(shown).max(initial=0.0) or 1.0)
+    shade = np.where(shown == 0.0, 0, np.maximum(np.ceil(SHADES * size**0.6), 1.0)).astype(int)
+    cell = MATRIX / n
+    paths = []
+    for sign, kind in ((1.0, "same"), (-1.0, "opposite")):
+        for level in range(1, SHADES + 1):
+            i, j = np.nonzero((shade == level) & (sign * shown > 0.0))
+            cells = "".join(f"M{q} {p}h1v1h-1z" for p, q in zip(i.tolist(), j.tolist(), strict=True))
+            if cells:
+                paths.append(f'<path class="cell {kind}" fill-opacity="{level / SHADES:.2f}" d="{cells}"/>')
+    diagonal = f'<path class="cell middle" d="{"".join(f"M{k} {k}h1v1h-1z" for k in range(n))}"/>'
+    left = 130 if n <= LABELLED else 10
+    labels = [
+        f'<text x="{left - 8}" y="{12 + (k + 0.5) * cell + 4:.1f}" text-anchor="end">'
+        f"{escape(cut(summary['tasks'][t]['name'], 15))}</text>"
+        for k, t in enumerate(order)
+        if n <= LABELLED
+    ]
+    frame = f'<rect class="frame" x="{left}" y="12" width="{MATRIX}" height="{MATRIX}"/>'
+    cells = f'<g transform="translate({left} 12) scale({cell:.4f})">{"".join(paths)}{diagonal}</g>'
+    words = f'<g class="axis">{"".join(labels)}</g>'
+    return _svg(left + MATRIX + 10, MATRIX + 24, "Heat map of the structure", cells + frame + words)
+
+
+def draw_path(path: dict[str, Any]) -> str:
+    """The number of related pairs, and the score, along mu."""
+    panels = [("related pairs", path["n_edges"], True)]
+    if any(score is not None for score in path["scores"]):
+        panels.append((f"{path['scoring'] or 'score'} on held-out rows", path["scores"], False))
+    top, parts = 26, []
+    for title, values, from_zero in panels:
+        parts.append(_panel(title, path["mus"], values, top, from_zero=from_zero))
+        top += CHART_HEIGHT + 36
+    axis = [
+        f'<text x="{_across(mu, path["mus"]):.0f}" y="{top - 16}" text-anchor="middle">{mu:g}</text>'
+        for mu in (path["mus"][0], path["mus"][len(path["mus"]) // 2], path["mus"][-1])
+    ]
+    words = f'<text x="{CHART - 10}" y="{top + 2}" text-anchor="end">mu, to the right more relations</text>'
+    return _svg(CHART, top + 10, "The path along mu", "".join(parts) + f'<g class="axis">{"".join(axis)}{words}</g>')
+
+
+def _across(mu: float, mus: Sequence[float]) -> float:
+    return MARGIN + (mu - mus[0]) / ((mus[-1] - mus[0]) or 1.0) * (CHART - MARGIN - 20)
+
+
+def _panel(title: str, mus: Sequence[float], values: Sequence[float | None], top: int, *, from_zero: bool) -> str:
+    known = [(mu, value) for mu, value in zip(mus, values, strict=True) if value is not None]
+    low, high = min(value for _, value in known), max(value for _, value in known)
+    low = min(low, 0.0) if from_zero else low
+    high = high if high > low else low + 1.0
+    height = CHART_HEIGHT - 30
+
+    def up(value: float) -> float:
+        return top + 10 + height - (value - low) / (high - low) * height
+
+    points = " ".join(f"{_across(mu, mus):.1f},{up(value):.1f}" for mu, value in known)
+    marks = [f'<circle class="mark" cx="{x}" cy="{y}" r="2.6"/>' for x, y in (p.split(",") for p in points.split())]
+    ends = [
+        f'<line x1="{MARGIN}" x2="{CHART - 20}" y1="{up(v):.1f}" y2="{up(v):.1f}"/>'
+        f'<text x="{MARGIN - 7}" y="{up(v) + 4:.1f}" text-anchor="end">{v:.3g}</text>'
+        for v in (low, high)
+    ]
+    axis = f'<g class="axis"><text class="title" x="0" y="{top - 6}">{escape(title)}</text>{"".join(ends)}</g>'
+    return f'{axis}<polyline class="curve main" points="{points}"/>{"".join(marks)}'
+
+
+def draw_predictions(one: dict[str, Any], *, classes: bool) -> str:
+    """Observed labels across, predictions up; of classes the scores of each class, one above the other."""
+    x, y = np.asarray(one["observed"], dtype=float), np.asarray(one["predicted"], dtype=float)
+    low, high = min(x.min(), y.min()), max(x.max(), y.max())
+    low, high = (low, high) if high > low else (low - 1.0, high + 1.0)
+    if classes:
+        reach = float(np.abs(y).max()) or 1.0
+        across = 6.0 + (SCATTER - 12.0) * (y + reach) / (2.0 * reach)
+        # Points of a class lie side by side in a band of its own, so that many of them are seen.
+        spread = (np.arange(len(x)) * 0.618034) % 1.0
+        up = np.where(x > 0.0, 18.0, 0.55 * SCATTER) + spread * 0.3 * SCATTER
+        middle = f'<line class="zero" x1="{SCATTER / 2:g}" x2="{SCATTER / 2:g}" y1="6" y2="{SCATTER - 6}"/>'
+        words = f'<text x="4" y="13">yes</text><text x="4" y="{SCATTER - 8}">no</text>'
+        back = f'{middle}<g class="axis">{words}</g>'
+    else:
+        across = 6.0 + (SCATTER - 12.0) * (x - low) / (high - low)
+        up = SCATTER - 6.0 - (SCATTER - 12.0) * (y - low) / (high - low)
+        back = f'<line class="zero" x1="6" y1="{SCATTER - 6}" x2="{SCATTER - 6}" y2="6"/>'
+    dots = "".join(f"M{a:.0f} {b:.0f}h0" for a, b in zip(across, up, strict=True))
+    frame = f'<rect class="frame" x="0.5" y="0.5" width="{SCATTER - 1}" height="{SCATTER - 1}"/>'
+    return _svg(SCATTER, SCATTER, "Observed and predicted", f'{frame}{back}<path class="dots" d="{dots}"/>')
+
+
+def _svg(width: float, height: float, label: str, inside: str) -> str:
+    return f'<svg class="still" viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{label}">{inside}</svg>'

@@ -1,0 +1,215 @@
+"""CSV as programs of the world write it: encodings, delimiters, decimal commas and marks between thousands."""
+
+import codecs
+import csv
+import re
+import warnings
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
+DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+# Spaces that people and spreadsheets put between thousands.
+SPACES = " \u00a0\u202f\u2009"
+# Values of a column that are looked at to see how its numbers are written.
+LOOKED_AT = 2000
+SIGNED = r"\s*[+-]?"
+
+
+@dataclass(frozen=True)
+class TableFormat:
+    """How a CSV file is written. What is None is recognized.
+
+    Parameters
+    ----------
+    delimiter : str, optional
+        What separates columns; by default a comma, a tab in files that end with ``.tsv``, and semicolons, tabs or bars
+        where the header shows them.
+    decimal : {".", ","}, optional
+        The decimal mark; by default a comma where the numbers of a column show it, else a point.
+    thousands : str, optional
+        The mark between thousands; by default a point beside a decimal comma, and a comma where numbers show it. Only
+        digits in threes are taken for thousands, so that dates stay as they are.
+    encoding : str, optional
+        The encoding; by default UTF-8, UTF-16 where the file begins with its mark, and else Windows-1252.
+
+    See Also
+    --------
+    read_table : Reads a file.
+
+    Examples
+    --------
+    >>> from skmtl.tables import TableFormat
+    >>> TableFormat(delimiter=";", decimal=",").thousands is None
+    True
+    """
+
+    delimiter: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    encoding: str | None = None
+
+    def check(self) -> None:
+        """Raise ``ValueError`` for marks that cannot be told apart."""
+        if self.decimal not in (None, ".", ","):
+            raise ValueError(f"decimal={self.decimal!r} is no decimal mark; choose '.' or ','.")
+        if self.thousands is not None and (len(self.thousands) != 1 or self.thousands.isalnum()):
+            raise ValueError(
+                f"thousands={self.thousands!r} is no mark between thousands; choose '.', ',', ' ' or another."
+            )
+        if self.thousands is not None and self.thousands == (self.decimal or "."):
+            raise ValueError(
+                f"decimal mark and mark between thousands are both {self.thousands!r}; name another decimal mark."
+            )
+        if self.delimiter is not None and self.delimiter == self.decimal:
+            raise ValueError(f"delimiter and decimal mark are both {self.delimiter!r}; name another delimiter.")
+        try:
+            codecs.lookup(self.encoding or "utf-8")
+        except LookupError as error:
+            raise ValueError(
+                f"encoding={self.encoding!r} is not known; name one such as utf-8, utf-16 or latin-1."
+            ) from error
+
+
+def read_csv(path: Path, written: TableFormat, text: Collection[str]) -> tuple[pd.DataFrame, list[str]]:
+    """A CSV file, and sentences about what was recognized in it; raises what pandas raises."""
+    written.check()
+    notes = []
+    encoding = written.encoding or find_encoding(path)
+    if written.encoding is None and encoding not in ("utf-8-sig", "utf-16"):
+        notes.append(f"The file is not in UTF-8; it was read as {encoding} (--encoding, where that is wrong).")
+    header = first_row(path, encoding)
+    delimiter = written.delimiter or _find_delimiter(path, header)
+    if written.delimiter is None and delimiter in DELIMITERS and path.suffix.lower() != ".tsv":
+        notes.append(f"Columns are separated by {DELIMITERS[delimiter]}.")
+    options: Any = {"sep": delimiter, "encoding": encoding, "skipinitialspace": True, "index_col": False}
+    names = split_row(header, delimiter)
+    kinds: Any = {name: str for name in text if name in names}
+    with warnings.catch_warnings():
+        # pandas only warns of rows longer than the header, and would drop their end.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        frame = pd.read_csv(path, dtype=kinds, low_memory=False, **options)
+        marks = _find_marks(frame.drop(columns=list(kinds)), replace(written, delimiter=delimiter))
+        if marks is None:
+            return frame, notes
+        raw = pd.read_csv(path, dtype=str, low_memory=False, **options)
+    decimal, thousands = marks
+    changed = [name for name in frame.columns if name not in kinds and _rewrite(frame, raw, name, decimal, thousands)]
+    if changed and written.decimal is None and decimal == ",":
+        notes.append("Numbers have a decimal comma.")
+    if changed and written.thousands is None and decimal == ".":
+        notes.append("Numbers have commas between thousands.")
+    return frame, notes
+
+
+def find_encoding(path: Path) -> str:
+    """The encoding that the bytes of a file show: a mark at its beginning, UTF-8, or that of Windows for the West."""
+    if path.suffix.lower() in COMPRESSED:
+        return "utf-8-sig"
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with path.open("rb") as stream:
+        head = stream.read(4)
+        for mark, name in BYTE_ORDER_MARKS.items():
+            if head.startswith(mark):
+                return name
+        # Text of Latin letters in UTF-16 has a zero in every other byte.
+        if len(head) == 4 and head.count(0) == 2 and (head[0] == head[2] == 0 or head[1] == head[3] == 0):
+            return "utf-16-be" if head[0] == 0 else "utf-16-le"
+        try:
+            decoder.decode(head)
+            while block := stream.read(2**20):
+                decoder.decode(block)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return "cp1252"
+    return "utf-8-sig"
+
+
+def first_row(path: Path, encoding: str) -> str:
+    """The header as it stands in the file; empty where there is none."""
+    # One column, whatever it holds: no delimiter is a mark that no text has.
+    options: Any = {"sep": "\x1f", "header": None, "nrows": 1, "dtype": str, "quoting": csv.QUOTE_NONE}
+    frame = pd.read_csv(path, encoding=encoding, keep_default_na=False, engine="python", **options)
+    return str(frame.iloc[0, 0])
+
+
+def split_row(line: str, delimiter: str) -> list[str]:
+    """The names of a header."""
+    return [name.strip() for name in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
+
+
+def _find_delimiter(path: Path, header: str) -> str:
+    if path.suffix.lower() == ".tsv":
+        return "\t"
+    if len(split_row(header, ",")) == 1:
+        counts = {mark: len(split_row(header, mark)) for mark in DELIMITERS}
+        best = max(counts, key=lambda mark: counts[mark])
+        return best if counts[best] > 1 else ","
+    # A name may hold a comma where columns are separated by something else.
+    semicolons = len(split_row(header, ";"))
+    return ";" if semicolons > len(split_row(header, ",")) else ","
+
+
+def _find_marks(frame: pd.DataFrame, written: TableFormat) -> tuple[str, str | None] | None:
+    """Decimal mark and mark between thousands, where numbers are not written as pandas reads them."""
+    if written.decimal == ",":
+        return ",", written.thousands or ("." if written.delimiter != "." else None)
+    if written.thousands is not None:
+        return written.decimal or ".", written.thousands
+    texts = [_looked_at(frame[name]) for name in frame.columns if is_text(frame[name])]
+    if written.decimal is None and any(_all_numbers(values, ",", ".") and _shows(values, ",") for values in texts):
+        return ",", "."
+    if any(_all_numbers(values, ".", ",") and _shows(values, ".") for values in texts):
+        return ".", ","
+    return None
+
+
+def is_text(column: "pd.Series[Any]") -> bool:
+    """Whether a column was read as text."""
+    return not (pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype))
+
+
+def _looked_at(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    return column.dropna().drop_duplicates().head(LOOKED_AT).astype(str)
+
+
+def number_pattern(decimal: str, thousands: str | None) -> str:
+    """A regular expression for a whole text that is a number written with these marks."""
+    mark = None if thousands is None else f"[{SPACES}]" if thousands in SPACES else re.escape(thousands)
+    whole = r"\d+" if mark is None else rf"(?:[1-9]\d{{0,2}}(?:{mark}\d{{3}})+|\d+)"
+    return rf"{SIGNED}(?:{whole}(?:{re.escape(decimal)}\d*)?|{re.escape(decimal)}\d+)(?:[eE][+-]?\d+)?\s*"
+
+
+def _all_numbers(values: "pd.Series[Any]", decimal: str, thousands: str | None) -> bool:
+    return len(values) > 0 and bool(values.str.fullmatch(number_pattern(decimal, thousands)).all())
+
+
+def _shows(values: "pd.Series[Any]", decimal: str) -> bool:
+    """Whether some number cannot be read with the roles of point and comma exchanged."""
+    other = "." if decimal == "," else ","
+    return not bool(values.str.fullmatch(number_pattern(other, decimal)).all())
+
+
+def _rewrite(frame: pd.DataFrame, raw: pd.DataFrame, name: str, decimal: str, thousands: str | None) -> bool:
+    """Read a column again as numbers, in place, where all its values are; whether it was."""
+    if pd.api.types.is_bool_dtype(frame[name].dtype):
+        return False
+    values = raw[name].dropna()
+    if len(values) == 0 or not values.str.fullmatch(number_pattern(decimal, thousands)).all():
+        # Point and comma in a column that is text stay what they are.
+        if not is_text(frame[name]):
+            frame[name] = raw[name]
+        return False
+    plain = raw[name].str.strip()
+    if thousands is not None:
+        mark = f"[{SPACES}]" if thousands in SPACES else re.escape(thousands)
+        plain = plain.str.replace(mark, "", regex=True)
+    numbers = pd.to_numeric(plain.str.replace(decimal, ".", regex=False))
+    changed = is_text(frame[name]) or not numbers.equals(frame[name])
+    frame[name] = numbers
+    return changed

@@ -1,0 +1,159 @@
+"""Which candidate a search takes, and the folds that it takes it on, beside scores written by hand."""
+
+import numpy as np
+import pytest
+from scipy.stats import rankdata
+from sklearn.model_selection import KFold
+
+from skmtl import MultiTaskClassifier, MultiTaskRegressor
+from skmtl.estimators.clean import clean
+from skmtl.model_selection.candidates import (
+    Candidate,
+    CandidateScores,
+    choose,
+    make_results,
+    row_means,
+    standard_error,
+)
+from skmtl.model_selection.folds import make_splits
+from skmtl.penalties import Independent, Sparse
+from skmtl.solvers.training import Settings
+
+
+def outcome(scores, edges):
+    scores = np.array(scores, dtype=float)
+    edges = np.repeat(np.array(edges, dtype=float)[:, None], scores.shape[1], axis=1)
+    return CandidateScores(scores, edges, row_means(scores))
+
+
+def test_the_best_mean_wins():
+    assert choose(outcome([[1, 2], [3, 1], [0, 5]], [0, 0, 9]), "best") == 2
+
+
+def test_of_equal_means_the_sparsest_graph_wins_and_then_the_first():
+    assert choose(outcome([[1, 3], [2, 2], [3, 1]], [4, 2, 3]), "best") == 1
+    assert choose(outcome([[1, 3], [2, 2], [3, 1]], [4, 4, 4]), "best") == 0
+    # Rounding does not decide, a difference does.
+    assert choose(outcome([[2.0, 2.0], [2.0, 2.0 + 1e-13]], [1, 5]), "best") == 0
+    assert choose(outcome([[2.0, 2.0], [2.0, 2.0 + 1e-9]], [1, 5]), "best") == 1
+
+
+def test_ties_are_relative_to_large_scores():
+    assert choose(outcome([[-2e9], [-2e9 + 1e-4]], [1, 5]), "best") == 0
+    assert choose(outcome([[-2e9], [-2e9 + 10.0]], [1, 5]), "best") == 1
+
+
+def test_one_standard_error_takes_the_sparsest_within_it():
+    best, behind = np.ones(4), np.array([0.4, -0.3, 0.2, -0.1])
+    # Behind by 0.05 on average, with a standard error of 0.155.
+    error = np.std(behind, ddof=1) / 2.0
+    assert error == pytest.approx(0.1555, abs=1e-3)
+    far = best - 1.0
+    assert choose(outcome([best, best - behind, far], [5, 3, 0]), "1se") == 1
+    within, beyond = best - behind - (error - 0.06), best - behind - (error - 0.04)
+    assert choose(outcome([best, within, far], [5, 3, 0]), "1se") == 1
+    assert choose(outcome([best, beyond, far], [5, 3, 0]), "1se") == 0
+    # Of equally sparse ones, the better.
+    assert choose(outcome([best, within, best - behind, far], [5, 3, 3, 0]), "1se") == 2
+
+
+def test_the_best_itself_is_always_allowed():
+    assert choose(outcome([[1.0, np.nan], [0.5, np.nan]], [5, 0]), "1se") == 0
+
+
+def test_scores_that_are_not_defined_are_left_out():
+    scores = np.array([[1.0, np.nan, 3.0], [np.nan] * 3])
+    np.testing.assert_array_equal(row_means(scores), [2.0, np.nan])
+    assert choose(outcome([[np.nan, np.nan], [1.0, np.nan]], [0, 0]), "best") == 1
+    with pytest.raises(ValueError, match="not defined"):
+        choose(outcome([[np.nan, np.nan]], [0]), "best")
+
+
+def test_standard_errors_are_those_of_a_mean(rng):
+    values = rng.standard_normal((4, 7))
+    expected = values.std(axis=1, ddof=1) / np.sqrt(7)
+    np.testing.assert_allclose(standard_error(values), expected)
+    values[1, 2:] = np.nan
+    expected[1] = values[1, :2].std(ddof=1) / np.sqrt(2)
+    np.testing.assert_allclose(standard_error(values), expected)
+    np.testing.assert_array_equal(standard_error(values[:, :1]), 0.0)
+
+
+def test_results_have_the_ranks_and_deviations_of_scikit_learn(rng):
+    scores = np.round(rng.standard_normal((6, 5)), 1)
+    scores[4] = scores[2]
+    scores[5] = np.nan
+    candidates = [Candidate(Settings(Sparse(0.5) if k else Independent(), alpha=0.1 * (k + 1))) for k in range(6)]
+    results = make_results(candidates, outcome(scores, range(6)))
+    np.testing.assert_array_equal(results["rank_test_score"][:5], rankdata(-scores[:5].mean(axis=1), method="min"))
+    assert results["rank_test_score"][5] == 6
+    np.testing.assert_allclose(results["std_test_score"][:5], scores[:5].std(axis=1, ddof=1))
+    np.testing.assert_allclose(results["mean_test_score"], scores.mean(axis=1))
+    np.testing.assert_array_equal(results["mean_edges"], range(6))
+    np.testing.assert_array_equal(results["split3_test_score"], scores[:, 3])
+
+
+def test_searches_are_joined_on_the_folds_that_all_have():
+    one, two = outcome([[1.0, 2.0, 6.0]], [1]), outcome([[3.0, 4.0]], [2])
+    joined = CandidateScores.join([one, CandidateScores(two.scores, two.edges, two.means, finished=False)])
+    np.testing.assert_array_equal(joined.scores, [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(joined.means, [1.5, 3.5])
+    assert not joined.finished
+
+
+# Folds ----------------------------------------------------------------------------------------------------------------
+
+
+def check_folds(splits, n, n_folds):
+    """Every row is tested once, and trained on otherwise; folds are even."""
+    assert len(splits) == n_folds
+    np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in splits])), np.arange(n))
+    for train, test in splits:
+        np.testing.assert_array_equal(np.union1d(train, test), np.arange(n))
+        assert len(np.intersect1d(train, test)) == 0
+    sizes = [len(test) for _, test in splits]
+    assert max(sizes) - min(sizes) <= 1
+
+
+def check_even(splits, strata):
+    """Each stratum is spread over the folds as evenly as it can be."""
+    for value in np.unique(strata):
+        counts = [np.sum(strata[test] == value) for _, test in splits]
+        assert max(counts) - min(counts) <= 1
+
+
+def splits_of(estimator, X, y, n_folds, tasks=None):
+    return make_splits(n_folds, clean(estimator, X, y, None, tasks))
+
+
+@pytest.mark.parametrize("classes", [("a", "b"), ("a", "b", "c", "d")])
+def test_classes_are_spread_over_the_folds(classes, rng):
+    X, y = rng.standard_normal((23, 2)), np.sort(rng.choice(classes, 23))
+    splits = splits_of(MultiTaskClassifier(), X, y, 4)
+    check_folds(splits, 23, 4)
+    check_even(splits, y)
+
+
+@pytest.mark.parametrize("classify", [True, False])
+def test_tasks_in_long_format_are_spread_and_so_are_their_classes(classify, rng):
+    X, tasks = rng.standard_normal((31, 2)), np.sort(rng.integers(0, 3, 31))
+    y = np.where(rng.random(31) < 0.4, "yes", "no") if classify else rng.standard_normal(31)
+    splits = splits_of(MultiTaskClassifier() if classify else MultiTaskRegressor(), X, y, 3, tasks)
+    check_folds(splits, 31, 3)
+    check_even(splits, tasks * 2 + (y == "yes") if classify else tasks)
+
+
+def test_tables_of_numbers_have_the_folds_of_scikit_learn(rng):
+    X, Y = rng.standard_normal((11, 2)), rng.standard_normal((11, 2))
+    for (train, test), (other_train, other_test) in zip(
+        splits_of(MultiTaskRegressor(), X, Y, 3), KFold(3).split(X), strict=True
+    ):
+        np.testing.assert_array_equal(train, other_train)
+        np.testing.assert_array_equal(test, other_test)
+
+
+def test_several_labels_of_a_row_are_no_classes_to_spread(rng):
+    X, Y = rng.standard_normal((12, 2)), (rng.random((12, 3)) < 0.5).astype(float)
+    Y[0] = 1.0
+    for (_, test), (_, other) in zip(splits_of(MultiTaskClassifier(), X, Y, 3), KFold(3).split(X), strict=True):
+        np.testing.assert_array_equal(test, other)

@@ -1,0 +1,206 @@
+"""Tables, ARFF files, summaries and images that are damaged or absurd: our own errors in one line, or an answer."""
+
+import copy
+import json
+import struct
+import zlib
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skmtl import MultiTaskRegressor
+from skmtl.datasets import read_arff
+from skmtl.report import render_again, summarize
+from skmtl.tables import ColumnRoles, read_problem, read_table
+
+ROLES = ColumnRoles(["y1", "y2"], [], [], None, None, None)
+PIECES = [
+    b"{",
+    b"}",
+    b"'",
+    b'"',
+    b",",
+    b"\n",
+    b"%",
+    b"\x00",
+    b"@data",
+    b"1e999",
+    b"9" * 400,
+    b"\\",
+    b"\r",
+    b"nan",
+    b"'" * 99,
+]
+
+
+def make_frame(rng, **columns):
+    X = rng.standard_normal((30, 2))
+    return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y1": X[:, 0] + 1.0, "y2": X.sum(axis=1), **columns})
+
+
+def damage(rng, data):
+    """A few changes: bytes replaced, removed, doubled, or something inserted."""
+    data = bytearray(data)
+    for _ in range(int(rng.integers(1, 5))):
+        at = int(rng.integers(0, len(data) + 1))
+        kind = int(rng.integers(0, 4))
+        if kind == 0 and at < len(data):
+            data[at] = int(rng.integers(0, 256))
+        elif kind == 1:
+            del data[at : at + int(rng.integers(1, 20))]
+        elif kind == 2:
+            data[at:at] = data[at : at + int(rng.integers(1, 20))]
+        else:
+            data[at:at] = PIECES[int(rng.integers(0, len(PIECES)))]
+    return bytes(data)
+
+
+def survives(read, path, versions):
+    """Read every version: nothing but our errors, each in one line that says where. Counts good and bad ones."""
+    said, good = [], 0
+    for data in versions:
+        path.write_bytes(data)
+        try:
+            read(path)
+            good += 1
+        except (ValueError, OSError) as error:
+            said.append(str(error))
+    assert all((path.name in one or one.startswith("target 'y")) and "\n" not in one for one in said)
+    return good, len(said)
+
+
+@pytest.mark.parametrize("role", ["a", "y1"])
+@pytest.mark.parametrize(
+    ("cell", "match"), [([1.0, 2.0], "holds a ndarray"), ({"x": 1}, "holds a dict"), ([[1], [2]], "holds a ndarray")]
+)
+def test_cells_of_parquet_that_hold_several_values(role, cell, match, tmp_path, rng):
+    pytest.importorskip("pyarrow")
+    make_frame(rng, **{role: [cell] * 30}).to_parquet(tmp_path / "table.parquet")
+    with pytest.raises(ValueError, match=match) as caught:
+        read_problem(tmp_path / "table.parquet", ROLES)
+    assert repr(role) in str(caught.value)
+
+
+@pytest.mark.parametrize("role", ["a", "y1"])
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "-" + "9" * 310])
+def test_numbers_larger_than_a_computer_has(role, number, tmp_path, rng):
+    make_frame(rng, **{role: number}).to_csv(tmp_path / "table.csv", index=False)
+    with pytest.raises(ValueError, match=f"'{role}' holds a number of [34]"):
+        read_problem(tmp_path / "table.csv", ROLES)
+
+
+def test_large_whole_numbers_that_a_computer_has(tmp_path, rng):
+    make_frame(rng, a=[k * 2**70 for k in range(30)]).to_csv(tmp_path / "table.csv", index=False)
+    assert len(read_table(tmp_path / "table.csv")) == 30
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_tables_damaged_at_random(ending, tmp_path):
+    pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(3)
+    path = tmp_path / f"table{ending}"
+    frame = make_frame(rng, c=["x", "y, z"] * 15).round(3)
+    frame.to_parquet(path) if ending == ".parquet" else frame.to_csv(path, index=False)
+    content = path.read_bytes()
+    good, bad = survives(lambda p: read_problem(p, ROLES), path, [damage(rng, content) for _ in range(60)])
+    assert bad > 5
+    assert good + bad == 60
+
+
+DENSE = b"""@relation 'r: -C 1'
+@attribute a real
+@attribute 'b c' {0,1}
+@attribute d {red,'blue sky'}
+@data
+1.5,0,red
+?,1,'blue sky'
+"""
+SPARSE = b"@relation r\n@attribute a real\n@attribute b {0,1}\n@attribute y numeric\n@data\n{0 1.5,2 3}\n{1 1}\n{}\n"
+
+
+@pytest.mark.parametrize("content", [DENSE, SPARSE], ids=["dense", "sparse"])
+def test_arff_damaged_at_random(content, tmp_path):
+    rng = np.random.default_rng(4)
+
+    def read(path):
+        table = read_arff(path)
+        table.frame(range(len(table.columns)))
+
+    good, bad = survives(read, tmp_path / "file.arff", [content, *(damage(rng, content) for _ in range(300))])
+    assert good > 10
+    assert bad > 100
+
+
+@pytest.mark.parametrize("index", ["99999999999999999999", "-5", "3", "1e3"])
+def test_sparse_rows_of_columns_that_are_not_there(index, tmp_path):
+    (tmp_path / "file.arff").write_text(f"@relation r\n@attribute a real\n@data\n{{{index} 1}}\n")
+    with pytest.raises(ValueError, match=r"file\.arff"):
+        read_arff(tmp_path / "file.arff")
+
+
+# Summaries ------------------------------------------------------------------------------------------------------------
+
+
+def places(value, path=()):
+    """Every place in lists and dictionaries within one another."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield (*path, key)
+        yield from places(item, (*path, key))
+
+
+def test_a_damaged_summary_makes_a_page_or_a_sentence(tmp_path, rng):
+    pytest.importorskip("jinja2")
+    X = rng.standard_normal((20, 3))
+    summary = summarize(MultiTaskRegressor(alpha=0.1).fit(X, X @ rng.standard_normal((3, 3))))
+    every = list(places(summary))
+    versions = []
+    for _ in range(30):
+        path = every[int(rng.integers(0, len(every)))]
+        changed = copy.deepcopy(summary)
+        inner = changed
+        for key in path[:-1]:
+            inner = inner[key]
+        kind = int(rng.integers(0, 7))
+        if kind == 6:
+            del inner[path[-1]]
+        else:
+            inner[path[-1]] = [None, "x", -1, 10**12, [], {}][kind]
+        versions.append(json.dumps(changed).encode())
+    good, bad = survives(lambda path: render_again(path.parent), tmp_path / "summary.json", versions)
+    assert good > 2
+    assert bad > 2
+    (tmp_path / "summary.json").write_text(json.dumps({**summary, "n_groups": 10**12}))
+    with pytest.raises(ValueError, match="more groups than tasks"):
+        render_again(tmp_path)
+
+
+# Images ---------------------------------------------------------------------------------------------------------------
+
+
+def png(width, height, rows):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def test_images_damaged_at_random_or_of_absurd_size(tmp_path, rng):
+    pytest.importorskip("cv2")
+    from skmtl.vision.sift import read_grey
+
+    content = png(20, 16, b"".join(b"\x00" + rng.bytes(20) for _ in range(16)))
+    assert read_grey(content, 100).shape == (16, 20)
+    for size in (60_000, 2**31 - 1):
+        with pytest.raises(ValueError, match="cannot read"):
+            read_grey(png(size, size, bytes(100)), 100)
+    for _ in range(200):
+        data = damage(rng, content)
+        try:
+            image = read_grey(data, 100)
+        except ValueError:
+            continue
+        assert max(image.shape) <= 100
+        assert np.isfinite(image).all()

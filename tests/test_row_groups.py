@@ -1,0 +1,135 @@
+"""Rows that belong together stay together in folds; progress can be printed; an exact kernel must fit in memory."""
+
+import numpy as np
+import pytest
+from problems import related_tasks
+from sklearn.model_selection import GroupKFold, LeaveOneGroupOut
+
+from skmtl import MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV, _rows, compare_methods
+from skmtl.estimators.clean import clean
+from skmtl.model_selection.folds import make_splits
+from skmtl.model_selection.landmark_choice import choose_landmarks
+
+GRID = {"alphas": [1e-2, 1e-1], "mus": [0.9], "eps_factors": [1.0]}
+
+
+@pytest.fixture
+def problem(rng):
+    X, Y = related_tasks(rng, 40, 3)
+    return X, Y, np.repeat([f"patient {k}" for k in range(10)], 4)
+
+
+def test_no_fold_tears_a_group_apart(problem):
+    X, Y, groups = problem
+    Y[5] = np.nan  # a row without labels, which is dropped
+    with pytest.warns(UserWarning, match="1 rows have no label"):
+        data = clean(MultiTaskRegressor(), X, Y).grouped(groups)
+    kept = np.delete(groups, 5)
+    splits = make_splits(3, data)
+    for train, test in splits:
+        assert not set(kept[train]) & set(kept[test])
+    assert sorted(np.concatenate([test for _, test in splits])) == list(range(39))
+    # Nor do folds within folds.
+    inner = data.take(splits[0][0])
+    for train, test in make_splits(3, inner):
+        assert not set(kept[splits[0][0]][train]) & set(kept[splits[0][0]][test])
+
+
+@pytest.mark.parametrize("search", [MultiTaskRegressorCV, MultiTaskClassifierCV])
+def test_a_search_with_groups_is_one_on_folds_of_groups(problem, search):
+    X, Y, groups = problem
+    Y = Y if search is MultiTaskRegressorCV else (Y > 0).astype(int)
+    ours = search(cv=5, **GRID).fit(X, Y, groups=groups)
+    theirs = search(cv=list(GroupKFold(5).split(X, groups=groups)), **GRID).fit(X, Y)
+    np.testing.assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])
+    whole = search(cv=LeaveOneGroupOut(), **GRID).fit(X, Y, groups=groups)
+    assert "split9_test_score" in whole.cv_results_
+
+
+def test_rows_that_are_copies_flatter_unless_they_stay_together(rng):
+    X = np.repeat(rng.normal(size=(20, 3)), 3, axis=0)
+    Y = np.repeat(rng.normal(size=(20, 2)), 3, axis=0)
+    groups = np.repeat(np.arange(20), 3)
+    shuffled = rng.permutation(60)
+    grid = {"kernel": "rbf", "gammas": [5.0], **GRID, "alphas": [1e-4]}
+    apart = MultiTaskRegressorCV(**grid).fit(X[shuffled], Y[shuffled])
+    together = MultiTaskRegressorCV(**grid).fit(X[shuffled], Y[shuffled], groups=groups[shuffled])
+    assert apart.best_score_ > 0.9
+    assert together.best_score_ < 0.2
+    table = compare_methods(
+        X[shuffled], Y[shuffled], ["sparse"], estimator=MultiTaskRegressorCV(**grid), cv=3, groups=groups[shuffled]
+    )
+    assert table["score"].max() < 0.3
+
+
+def test_groups_that_do_not_fit_are_refused(problem):
+    X, Y, groups = problem
+    for wrong, part in [
+        (groups[:-1], "groups has 39 entries but X has 40 rows"),
+        ([None, *groups[1:]], "groups has missing values"),
+        (np.repeat([0, 1], 20), "here are 2 groups"),
+    ]:
+        with pytest.raises(ValueError, match=part):
+            MultiTaskRegressorCV(**GRID).fit(X, Y, groups=wrong)
+    with pytest.raises(ValueError, match="leaves out one row at a time, not a group"):
+        MultiTaskRegressorCV(cv="loo", **GRID).fit(X, Y, groups=groups)
+
+
+def test_verbose_prints_a_line_for_every_fold(problem, capsys):
+    X, Y, _ = problem
+    MultiTaskRegressorCV(cv=4, verbose=1, **GRID).fit(X, Y)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4
+    assert lines[0].startswith("1 of 4")
+    assert lines[-1].endswith("about 0 s left")
+    compare_methods(X, Y, ["trace"], estimator=MultiTaskRegressorCV(cv=3, verbose=1, **GRID), cv=3, verbose=1)
+    assert len(capsys.readouterr().out.splitlines()) == 6
+    MultiTaskRegressorCV(cv=4, **GRID).fit(X, Y)
+    assert capsys.readouterr().out == ""
+
+
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+
+def test_an_exact_kernel_beyond_memory_is_refused_before_it_is_computed(problem, monkeypatch):
+    X, Y, _ = problem
+    needed = _rows.kernel_bytes(len(X))
+    monkeypatch.setattr(_rows, "memory_available", lambda: needed)
+    fitted = MultiTaskRegressor(kernel="rbf").fit(X, Y)
+    monkeypatch.setattr(_rows, "memory_available", lambda: needed - 1)
+    for estimator in (MultiTaskRegressor(kernel="rbf"), MultiTaskRegressorCV(kernel="rbf", gammas=[1.0], **GRID)):
+        with pytest.raises(MemoryError, match=r"an exact kernel of 40 rows needs .* n_components=1000"):
+            estimator.fit(X, Y)
+    # Predictions, landmarks and features need no such matrix.
+    assert fitted.predict(X).shape == Y.shape
+    MultiTaskRegressor(kernel="rbf", n_components=10, random_state=0).fit(X, Y)
+    MultiTaskRegressor(kernel="linear").fit(X, Y)
+
+
+def test_memory_is_what_is_left_of_the_machine_and_of_the_container(monkeypatch, tmp_path):
+    (tmp_path / "meminfo").write_text("MemTotal: 9000 kB\nMemAvailable:    2000 kB\n")
+    monkeypatch.setattr(_rows, "MEMINFO", tmp_path / "meminfo")
+    most, used = tmp_path / "most", tmp_path / "used"
+    monkeypatch.setattr(_rows, "CONTAINER", (most, used))
+    assert _rows.memory_available() == 2000 * 1024
+    most.write_text("max\n")
+    used.write_text("500000\n")
+    assert _rows.memory_available() == 2000 * 1024
+    most.write_text("1500000\n")
+    assert _rows.memory_available() == 1_000_000
+    used.write_text("1600000\n")
+    assert _rows.memory_available() == 0
+    monkeypatch.setattr(_rows, "MEMINFO", tmp_path / "nothing")
+    monkeypatch.setattr(_rows, "CONTAINER", (tmp_path / "nothing", used))
+    assert _rows.memory_available() is None
+
+
+@pytest.mark.parametrize("n_rows", [1, 500, 3000, 3001, 40_000, 10**7])
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian", "poly"])
+def test_landmarks_are_for_kernels_and_for_many_rows(kernel, n_rows):
+    landmarks = choose_landmarks(kernel, n_rows)
+    assert (landmarks is None) == (kernel == "linear" or n_rows <= 3000)
+    assert landmarks is None or 1 <= landmarks <= n_rows
+    held = choose_landmarks(kernel, n_rows, quadratic=False)
+    assert (held is None) == (landmarks is None)
+    assert held is None or held <= 100 or held * n_rows <= 2**26
