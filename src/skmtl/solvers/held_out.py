@@ -56,7 +56,9 @@ def _without(
     # n alpha stays what it is for all rows.
     n = float(labels.weight.sum()) / labels.n_tasks
     other_alpha = alpha * float(labels.weight.sum()) / float(rest.weight.sum())
-    observed = ObservedRows(Phi, design.values, rest, intercept=intercept, n=n)
+    # The rows were decomposed with the weights of all labels.
+    whole = float(labels.design_weight().sum())
+    observed = ObservedRows(Phi, design.values, rest, intercept=intercept, n=n, row_total=whole)
     fit = MissingLabelRidge(observed, alpha).solve(A, tol=ACCURACY)
     posterior = make_posterior(design, rest, A, other_alpha, intercept=intercept)
     S = np.zeros((len(Phi), len(A), len(A)))
