@@ -116,7 +116,7 @@ def test_intervals_stand_beside_the_predictions(run, small, table):
     ends = model[-1].predict_interval(model[:-1].transform(new.astype({"colour": object})), coverage=0.8)
     for end, expected in zip(("low", "high"), ends, strict=True):
         np.testing.assert_allclose(values[[f"{target} {end}" for target in TARGETS]], expected, atol=1e-9)
-    code, _, err = run("predict", "run/model.skops", "new.csv", "--out", "p.csv", "--interval", "0.99")
+    code, _, err = run("predict", "run/model.skops", "new.csv", "--out", "q.csv", "--interval", "0.99")
     assert code == 2
     assert "needs at least 99 labels of each task" in err
 
@@ -125,7 +125,7 @@ def test_intervals_of_the_task_of_each_row(run, small, table):
     long = table.melt(["a", "b"], TARGETS, "what", "value").dropna()
     fit(run, long, "--targets", "value", "--task-column", "what")
     values = predicted(run, long.drop(columns="value"), "new.csv", "--interval", "0.9", "--task-column", "what")
-    assert list(values) == ["what", "prediction", "low", "high"]
+    assert list(values) == ["what", "value", "low", "high"]
     inside = (values["low"] <= long["value"].to_numpy()) & (long["value"].to_numpy() <= values["high"])
     assert 0.8 < inside.mean() < 1.0
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
@@ -18,8 +17,8 @@ COVERAGES = (0.5, 0.8, 0.9, 0.95)
 
 def interval_coverage(
     estimator: Any,
-    X: ArrayLike,
-    Y: ArrayLike,
+    X: Any,
+    Y: Any,
     *,
     tasks: Any = None,
     coverages: Sequence[float] = COVERAGES,

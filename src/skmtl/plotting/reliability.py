@@ -29,9 +29,11 @@ class ReliabilityDisplay:
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
     >>> from skmtl import MultiTaskClassifier
     >>> from skmtl.plotting import ReliabilityDisplay
     >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = scale(X)
     >>> est = MultiTaskClassifier(loss="square", alpha=1e-3).fit(X[::2], y[::2])
     >>> display = ReliabilityDisplay.from_estimator(est, X[1::2], y[1::2])
     >>> int(display.curves["labels"].sum()) == len(y[1::2])
@@ -43,7 +45,7 @@ class ReliabilityDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: ArrayLike, y: ArrayLike, *, tasks: Any = None, n_bins: int = 10, ax: Any = None
+        cls, estimator: Any, X: Any, y: Any, *, tasks: Any = None, n_bins: int = 10, ax: Any = None
     ) -> Self:
         """Draw the reliability of a fitted classifier on rows that it has not seen.
 
