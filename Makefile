@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .PHONY: help demo test lint types layers check bench-core bench-school bench-selection bench-edges \
-	bench-intervals bench-targets bench-scale bench-tasks bench-gaps mutants audit clean
+	bench-intervals bench-targets bench-scale bench-tasks bench-gaps bench-peers mutants audit docs man dist oldest clean
 .DELETE_ON_ERROR:
 
 help:
@@ -24,7 +24,12 @@ help:
 	@echo "make bench-tasks   many tasks in groups, with and without screening, as ratios"
 	@echo "make bench-gaps    missing labels beside complete ones, as ratios; the data folder is in SKMTL_DATA"
 	@echo "make bench-intervals  how often intervals cover on real sets, and what known labels teach; the data folder is in SKMTL_DATA"
+	@echo "make bench-peers   beside other libraries on small public sets; the data folder is in SKMTL_DATA"
 	@echo "make bench-scale   more rows: landmarks, blocks, a Dask cluster, many labels; the data folder is in SKMTL_DATA"
+	@echo "make docs          build the site into docs/_build/html; every warning is an error"
+	@echo "make man           the manual page, docs/_build/man/skmtl.1"
+	@echo "make dist          wheel and sdist into dist/, checked, installed into an empty environment, demo run"
+	@echo "make oldest        a part of the tests with the oldest supported versions of all dependencies"
 	@echo "make mutants       would the tests notice a mistake? Mutants of the core, drawn for 45 minutes; goes on where it stopped"
 	@echo "make audit         known vulnerabilities of everything that is installed; asks the network"
 	@echo "make clean         remove $(VENV), caches and builds"
@@ -76,11 +81,42 @@ bench-gaps: $(VENV)/.dev
 bench-intervals: $(VENV)/.dev
 	$(BIN)/python benchmarks/intervals.py $(ARGS)
 
+bench-peers: $(VENV)/.peers
+	$(BIN)/python benchmarks/peers/run.py --short $(ARGS)
+
 bench-scale: $(VENV)/.dev
 	$(BIN)/python benchmarks/scale.py $(ARGS)
 	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/many_labels.py
 
+# Nothing is fetched while pages are built. Examples run, one thread of BLAS each.
+docs: export OPENBLAS_NUM_THREADS ?= 1
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
+	@echo "The site is docs/_build/html/index.html"
+
+man: $(VENV)/.docs
+	$(BIN)/python -m sphinx -q -b man -D plot_gallery=0 docs docs/_build/man
+
+dist: $(VENV)/.dist
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	$(PYTHON) -m venv --clear $(VENV)/empty
+	$(VENV)/empty/bin/python -m pip install -qq --disable-pip-version-check "$$(ls dist/*.whl)[app]"
+	cd $(VENV) && empty/bin/skmtl --version && empty/bin/skmtl demo --out empty/demo
+
+# Those of tests/oldest.txt. Warnings are not errors there: old releases warn about newer parts of others.
+oldest: export OPENBLAS_NUM_THREADS ?= 1
+oldest: $(VENV)/.oldest
+	$(VENV)/oldest/bin/python -m pytest -q -p no:cacheprovider -W default -k "$(OLDEST_NOT)" $(OLDEST_TESTS)
+
+# A few of each kind, about a minute. An attack through numpy.memmap works with newer NumPy only.
+OLDEST_TESTS := tests/test_readme.py tests/test_export.py tests/test_labels.py tests/test_persistence.py \
+	tests/test_leave_one_out.py
+OLDEST_NOT := not come_back_as_they_were and not attack_works
 mutants: export OPENBLAS_NUM_THREADS ?= 1
 mutants: $(VENV)/.dev
 	test -f build/mutants/tests.json || $(BIN)/python benchmarks/mutants map
@@ -100,11 +136,21 @@ $(VENV)/.created:
 
 $(VENV)/.app: EXTRAS := app
 $(VENV)/.dev: EXTRAS := all,dev
-$(VENV)/.app $(VENV)/.dev: pyproject.toml $(VENV)/.created
+$(VENV)/.peers: EXTRAS := all,dev,peers
+$(VENV)/.docs: EXTRAS := all,docs
+$(VENV)/.dist: EXTRAS := release
+$(VENV)/.app $(VENV)/.dev $(VENV)/.peers $(VENV)/.docs $(VENV)/.dist: pyproject.toml $(VENV)/.created
 	@echo "Installing skmtl[$(EXTRAS)] into $(VENV); the first time takes a few minutes"
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable ".[$(EXTRAS)]"
 	@touch $@
 
+$(VENV)/.oldest: pyproject.toml tests/oldest.txt $(VENV)/.created
+	@echo "Installing the oldest supported versions into $(VENV)/oldest"
+	@$(PYTHON) -m venv --clear $(VENV)/oldest
+	@$(VENV)/oldest/bin/python -m pip install -qq --disable-pip-version-check \
+		--constraint tests/oldest.txt ".[app]" "pytest>=9.0,<10"
+	@touch $@
+
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/generated docs/gallery docs/api/names docs/commands.md .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

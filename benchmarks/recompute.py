@@ -65,7 +65,7 @@ def structure_term(est, X):
     energy = inner_products(est, X)
     if est.penalty_.known:
         values, U = np.linalg.eigh(seen)
-        keep = values > 1e-10 * values[-1]
+        keep = values > len(values) * np.finfo(float).eps * values[-1]
         root = U[:, keep] / np.sqrt(values[keep])
         return np.trace(root.T.astype(Wide) @ energy @ root)
     norm = np.trace(refined_inverse(seen) @ energy)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from problems import related_tasks
 from scipy.stats import rankdata
 from sklearn.model_selection import KFold
 
-from skmtl import MultiTaskClassifier, MultiTaskRegressor
+from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV, compare_methods
 from skmtl.estimators.clean import clean
 from skmtl.model_selection.candidates import (
     Candidate,
@@ -157,3 +158,19 @@ def test_several_labels_of_a_row_are_no_classes_to_spread(rng):
     Y[0] = 1.0
     for (_, test), (_, other) in zip(splits_of(MultiTaskClassifier(), X, Y, 3), KFold(3).split(X), strict=True):
         np.testing.assert_array_equal(test, other)
+
+
+# Scores ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_comparison_scores_as_its_search_does_unless_told(rng):
+    X, Y = related_tasks(rng, 40, 3)
+    Y = Y * (1.0, 1.0, 5.0) + rng.standard_normal((40, 3))
+    grid = {"alphas": [0.1], "mus": [0.5], "cv": 3}
+
+    def scores(search, **params):
+        return compare_methods(X, Y, ["sparse"], estimator=search, cv=3, **params)["score"].to_numpy()
+
+    as_search = scores(MultiTaskRegressorCV(scoring="r2", **grid))
+    np.testing.assert_array_equal(as_search, scores(MultiTaskRegressorCV(**grid), scoring="r2"))
+    assert not np.allclose(as_search, scores(MultiTaskRegressorCV(**grid)))

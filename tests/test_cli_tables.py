@@ -116,7 +116,6 @@ def test_no_permission(run, rng, tmp_path, monkeypatch):
             ["--targets", "alpha,beta", "--kernel", "linear", "--components", "9"],
             "the linear kernel needs no landmarks",
         ),
-        (["--targets", "alpha,beta", "--components", "0"], "0"),
         (["--targets", "alpha,beta", "--penalty", "fixed"], "has to be told what is known: --set matrix=FILE"),
         (["--targets", "alpha,beta", "--penalty", "groups"], "has to be told what is known: --set groups=a,a,b"),
         (["--targets", "alpha,beta", "--scoring", "f1"], "--scoring 'f1' is not known; choose one of pooled_r2"),

@@ -15,19 +15,21 @@ import pytest
 from scipy import stats
 from sklearn.exceptions import ConvergenceWarning
 
-from skmtl import MultiTaskRegressorCV, experiments
+from skmtl import MultiTaskRegressor, MultiTaskRegressorCV, experiments
 from skmtl.datasets import make_sparse_tasks
 from skmtl.experiments import animals, scenes, synthetic
 from skmtl.experiments.runs import open_folder, read_rows, run_rest
 from skmtl.experiments.selection import estimator_of
 from skmtl.experiments.tables import compare, interval, result_table
 from skmtl.model_selection import best_candidate
+from skmtl.penalties import Sparse
 
 pytest.importorskip("matplotlib", reason="Matplotlib is not installed: pip install '.[app]'")
 
 REPRODUCTION = Path(__file__).parents[1] / "docs" / "reproduction"
-TINY = {"supports": [0.5], "n_seeds": 3, "n_features": 20, "alphas": [0.01], "mus": [0.8], "n_tasks": [5, 6]}
-TINY["recovery"] = {"n_tasks": 5, "support": 0.5}
+TINY = {"supports": [0.5], "n_seeds": 3, "n_features": 20, "alphas": [0.01], "mus": [0.8, 1.0], "n_tasks": [5, 6]}
+TINY |= {"recovery": {"n_tasks": 5, "support": 0.5}, "n_halves": 2, "reading_seeds": 2}
+TINY["readings"] = {"as printed": {}, "blocks": {"corruption_as": "deviation", "entries": "blocks"}}
 
 
 # Runs
@@ -154,10 +156,10 @@ def test_killed_in_the_middle_a_run_ends_with_the_same_numbers(tmp_path):
     whole = experiments.run("synthetic", out=tmp_path / "whole", **TINY)
     killed = tmp_path / "killed"
     done = kill_after(2, command(killed), killed / "runs.jsonl")
-    assert 1 <= done < 6
+    assert 1 <= done < 10
     assert not (killed / "table.md").exists()
     finished = subprocess.run(command(killed), capture_output=True, text=True, check=True)
-    assert finished.stderr.startswith(f"{done + 1}/6 ")
+    assert finished.stderr.startswith(f"{done + 1}/10 ")
     assert_same_run(whole, killed)
 
 
@@ -186,7 +188,7 @@ def test_unknown_names_are_named(tmp_path):
         experiments.run("school", out=tmp_path)
     with pytest.raises(ValueError, match="colour is no setting of this experiment; it has supports, n_seeds"):
         experiments.run("synthetic", out=tmp_path, colour=1)
-    with pytest.raises(ValueError, match="protocol='mine' is not known; choose one of own, shared, classes"):
+    with pytest.raises(ValueError, match="protocol='mine' is not known; choose one of classes, own, shared"):
         experiments.run("attributes", out=tmp_path, protocol="mine")
     for name in ("scenes", "attributes"):
         with pytest.raises(ValueError, match="on disk; name the folder"):
@@ -287,7 +289,8 @@ def pictures(rng):
     group = np.arange(95)
     # Copies within a class, across classes, and of a picture of the codebook.
     group[[1, 40, 60]] = group[[0, 2, 55]]
-    return scenes.SceneImages(np.eye(95), labels, group, np.array([0, 5, 30, 33, 55, 90]))
+    codebooks = [np.array([0, 5, 30, 33, 55, 90]), np.array([3, 4, 31, 34, 56, 91])]
+    return scenes.SceneImages([np.eye(95)] * 2, labels, group, codebooks)
 
 
 def test_splits_of_scenes_keep_their_promises(pictures):
@@ -295,14 +298,15 @@ def test_splits_of_scenes_keep_their_promises(pictures):
         train, test = scenes.split(pictures, 10, seed)
         assert pd.Series(pictures.labels[train]).value_counts().to_dict() == {"a": 10, "b": 10, "c": 10}
         assert len(set(train)) == 30
-        assert set(pictures.codebook) <= set(train)
+        codebook = pictures.codebooks[seed % 2]
+        assert not set(pictures.group[codebook]) & set(pictures.group[np.concatenate([train, test])])
         assert not set(pictures.group[train]) & set(pictures.group[test])
         left_out = set(range(95)) - set(train) - set(test)
-        assert set(pictures.group[list(left_out)]) <= set(pictures.group[train])
+        assert set(pictures.group[list(left_out)]) <= set(pictures.group[[*train, *codebook]])
     first, again = (scenes.split(pictures, 10, 3)[0] for _ in range(2))
     assert np.array_equal(first, again)
-    with pytest.raises(ValueError, match="sizes has 25; class b has 25 images"):
-        scenes.split(pictures, 25, 0)
+    with pytest.raises(ValueError, match="sizes has 23; class b has 23 images that are in no codebook"):
+        scenes.split(pictures, 23, 0)
 
 
 def test_mean_accuracy_counts_classes_alike():
@@ -313,10 +317,12 @@ def test_mean_accuracy_counts_classes_alike():
 def test_scenes_end_to_end_on_a_kernel(rng, tmp_path):
     labels = np.repeat(["Coast", "Forest", "Store"], 20)
     X = rng.standard_normal((60, 30)) + 2.0 * np.repeat(rng.standard_normal((3, 30)), 20, axis=0)
-    prepared = scenes.SceneImages(X @ X.T, labels, np.arange(60), np.array([0, 20, 40]))
-    settings = {**scenes.SETTINGS, "sizes": [8, 12], "n_seeds": 2, "alphas": [1e-2, 1e-4], "mus": [0.9]}
+    prepared = scenes.SceneImages([X @ X.T], labels, np.arange(60), [np.array([0, 20, 40])])
+    settings = {**scenes.SETTINGS, "sizes": [8, 12], "n_seeds": 2, "alphas": [1e-2, 1e-4], "mus": [0.9, 1.0]}
+    settings["n_halves"] = 2
     rows = run_rest(scenes.make_items(settings), lambda **item: scenes.evaluate(prepared, settings, **item))
-    assert all(row["accuracy"][method] > 0.8 for row in rows for method in ("STL", "MTRL", "OKL", "SKMTL"))
+    for measure in scenes.MEASURES:
+        assert all(row[measure][method] > 0.8 for row in rows for method in ("STL", "MTRL", "OKL", "SKMTL"))
     scenes.report(tmp_path, rows, settings)
     table = pd.read_csv(tmp_path / "table.csv")
     assert table[table["method"] == "MTFL"]["mean"].tolist() == table[table["method"] == "MTRL"]["mean"].tolist()
@@ -335,7 +341,7 @@ def zoo(rng):
     return animals.AnimalImages(X, rng.integers(0, 6, 1200), predicates, np.arange(6) >= 4)
 
 
-SETTINGS = {"n_validation": 40, "n_test": 40, "n_components": 5, "mus": [0.9], "tol": 1e-3}
+SETTINGS = {"n_validation": 40, "n_test": 40, "n_components": 5, "alphas": [0.1], "mus": [0.9, 1.0], "tol": 1e-3}
 
 
 def test_own_examples_are_balanced(zoo):
@@ -371,23 +377,19 @@ def test_an_attribute_without_test_examples_is_left_out(zoo):
     zoo.predicates[4:, 2] = 1
     sample = animals.Sample(zoo, {**SETTINGS, "protocol": "classes"}, 20, 0)
     assert [len(y) for _, y in sample.test[:4]] == [40, 40, 0, 40]
-    alphas = {name: [0.1] for name in ("independent", "trace", "frobenius", "sparse")}
-    result = animals.choose_and_test(sample, alphas, SETTINGS, range(4))
+    result = animals.choose_and_test(sample, SETTINGS, range(4))
     assert result["tested"] == 3
     assert result["precision"]["STL"] == pytest.approx(np.mean([result["per_attribute"]["STL"][t] for t in (0, 1, 3)]))
 
 
 def test_the_validation_examples_choose_and_the_test_examples_judge(zoo):
     sample = animals.Sample(zoo, {**SETTINGS, "protocol": "own"}, 20, 0)
-    alphas = {name: [1.0, 0.01] for name in ("independent", "trace", "frobenius", "sparse")}
-    first = animals.choose_and_test(sample, alphas, SETTINGS, range(4))
+    first = animals.choose_and_test(sample, {**SETTINGS, "alphas": [1.0, 0.01]}, range(4))
     sample.test = [(-X, y) for X, y in sample.test]
-    second = animals.choose_and_test(sample, alphas, SETTINGS, range(4))
+    second = animals.choose_and_test(sample, {**SETTINGS, "alphas": [1.0, 0.01]}, range(4))
     assert first["chosen"] == second["chosen"]
     assert first["precision"] != second["precision"]
-    singles = [
-        animals.choose_and_test(sample, {**alphas, "independent": [alpha]}, SETTINGS, range(4)) for alpha in (1.0, 0.01)
-    ]
+    singles = [animals.choose_and_test(sample, {**SETTINGS, "alphas": [alpha]}, range(4)) for alpha in (1.0, 0.01)]
     own = second["per_attribute"][animals.PER_ATTRIBUTE]
     assert np.all((own == singles[0]["per_attribute"]["STL"]) | (own == singles[1]["per_attribute"]["STL"]))
 
@@ -395,9 +397,8 @@ def test_the_validation_examples_choose_and_the_test_examples_judge(zoo):
 @pytest.mark.parametrize("protocol", animals.PROTOCOLS)
 def test_attributes_end_to_end(zoo, protocol, tmp_path):
     experiment = experiments.EXPERIMENTS["attributes"]
-    alphas = {name: [0.1] for name in ("independent", "trace", "frobenius", "sparse")}
     settings = {**experiment.SETTINGS, **SETTINGS, "protocol": protocol, "sizes": [20], "n_seeds": 2, "attributes": 24}
-    settings |= {"group_size": 20, "alphas": alphas, "group_alphas": alphas, "group_mus": [0.9]}
+    settings |= {"group_size": 20, "group_alphas": [0.1], "group_mus": [0.9, 1.0]}
     rows = run_rest(experiment.make_items(settings), lambda **item: experiment.evaluate(zoo, settings, **item))
     experiment.report(tmp_path, rows, settings)
     table = pd.read_csv(tmp_path / "table.csv")
@@ -406,6 +407,54 @@ def test_attributes_end_to_end(zoo, protocol, tmp_path):
     joint = table[(table["part"] == "colour, SKMTL") & (table["method"] == "joint")]["mean"].item()
     by_hand = [np.mean(row["joint"]["per_attribute"]["SKMTL"][:8]) for row in rows if row["part"] == "groups"]
     assert joint == pytest.approx(np.mean(by_hand))
+
+
+def test_skmtl_and_mtrl_are_one_line_of_every_table_where_mu_is_one(zoo, rng):
+    """And the trace as a budget, solved by other code, has the predictors of the trace as a price."""
+    sample = animals.Sample(zoo, {**SETTINGS, "protocol": "own"}, 20, 0)
+    found = animals.choose_and_test(sample, {**SETTINGS, "alphas": [0.3, 0.1, 0.03], "mus": [1.0]}, range(6))
+    for measure in ("precision", "auc"):
+        assert found[measure]["SKMTL"] == pytest.approx(found[measure]["MTRL"], abs=1e-6)
+    settings = {**synthetic.SETTINGS, **TINY, "mus": [1.0], "alphas": [0.03, 0.01]}
+    row = synthetic.evaluate(None, settings, part="errors", support=0.5, seed=0)
+    assert row["per_task"]["SKMTL"] == pytest.approx(row["per_task"]["MTRL"], abs=1e-6)
+    X = rng.standard_normal((45, 8)) + 2.0 * np.repeat(rng.standard_normal((3, 8)), 15, axis=0)
+    labels = np.repeat(["Coast", "Forest", "Store"], 15)
+    prepared = scenes.SceneImages([X @ X.T], labels, np.arange(45), [np.array([0, 15, 30])])
+    few = {**scenes.SETTINGS, "alphas": [1e-2, 1e-3], "mus": [1.0], "n_halves": 2}
+    row = scenes.evaluate(prepared, few, size=8, seed=1)
+    for measure in scenes.MEASURES:
+        assert row[measure]["SKMTL"] == pytest.approx(row[measure]["MTRL"], abs=1e-6)
+
+
+def test_the_trace_as_a_budget_is_the_trace_as_a_price_at_another_alpha(rng):
+    tasks = make_sparse_tasks(6, 20, 40, support=0.5, random_state=1)
+    price = MultiTaskRegressor(Sparse(mu=1.0), alpha=0.3, tol=1e-10).fit(tasks.X, tasks.Y)
+    spent = float(np.trace(price.structure_))
+    # tr(A^-1 S) / spent in place of tr(A^-1 S), with A of trace one.
+    budget = MultiTaskRegressor("trace", alpha=0.3 / spent, eps=price.eps_, tol=1e-10).fit(tasks.X, tasks.Y)
+    np.testing.assert_allclose(price.predict(tasks.X_test), budget.predict(tasks.X_test), atol=1e-6)
+    np.testing.assert_allclose(price.structure_ / spent, budget.structure_, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["counts", "signed", "constant"])
+def test_features_of_any_sign_have_rows_of_length_one(kind, rng):
+    made = {
+        "counts": rng.integers(0, 50, (20, 30)),
+        "signed": rng.standard_normal((20, 30)),
+        "constant": np.ones((20, 3)),
+    }
+    X = animals.scale_features(made[kind])
+    assert np.isfinite(X).all()
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0, rtol=1e-5)
+    # Nothing to see in an image is no error.
+    assert np.array_equal(animals.scale_features(np.zeros((2, 3))), np.zeros((2, 3)))
+
+
+def test_mus_without_one_are_refused(zoo):
+    sample = animals.Sample(zoo, {**SETTINGS, "protocol": "own"}, 20, 0)
+    with pytest.raises(ValueError, match=r"mus=\[0.9\] has no 1, where SKMTL is MTRL; add it"):
+        animals.choose_and_test(sample, {**SETTINGS, "mus": [0.9]}, range(4))
 
 
 # Tables
@@ -419,6 +468,10 @@ def test_the_interval_is_that_of_the_paired_t_test(rng):
     assert (row["low"], row["high"]) == (pytest.approx(low), pytest.approx(high))
     assert row["difference"] / row["difference_error"] == pytest.approx(test.statistic)
     assert interval([3.0]) == (3.0, -np.inf, np.inf)
+    # Splits of the same rows, half of them tested: 1/12 + 1/2 in place of 1/12.
+    wider = compare(values, "b", overlap=0.5, size=1).set_index("method").loc["a"]
+    assert wider["difference"] == row["difference"]
+    assert (wider["high"] - wider["low"]) / (row["high"] - row["low"]) == pytest.approx(np.sqrt(7.0))
 
 
 def test_the_paper_stands_beside_our_numbers():
@@ -455,8 +508,15 @@ def test_documented_tables_come_from_their_runs(folder, tmp_path):
 
 
 SMALLER = {
-    "scenes": {"images_per_class": 25, "sizes": [12, 14], "n_words": 32, "alphas": [0.01], "mus": [0.9]},
-    "attributes": {"attributes": 4, "n_components": 20, "mus": [0.9], "group_mus": [0.9]},
+    "scenes": {
+        "images_per_class": 30,
+        "codebook_images": 7,
+        "sizes": [12, 14],
+        "n_words": 32,
+        "alphas": [0.01],
+        "mus": [0.9, 1.0],
+    },
+    "attributes": {"attributes": 4, "n_components": 20},
 }
 
 

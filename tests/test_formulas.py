@@ -16,6 +16,7 @@ from scipy.optimize import minimize_scalar
 
 from skmtl import MultiTaskRegressor, minimize_structure
 from skmtl._linalg import positive_cubic_root
+from skmtl.features.metric import scale_from_slopes
 from skmtl.losses import LOSSES
 from skmtl.penalties import PENALTIES, Cluster, Fixed, Groups, Laplacian, Sparse, Trace
 from skmtl.penalties._newton import soft_threshold
@@ -294,7 +295,7 @@ def evaluates(*tex):
 # Symbols, and words for things that other formulas are made of.
 NOTATION = {
     "g_s", r"n\alpha", r"\lambda", "V", "V^*", "P", "V(y, f)", "V^*(y, u)", r"e \propto w^{1/2}", r"\min_f P(f, A)",
-    r"A = U\,\mathrm{diag}(a)\,U'", r"W = G\,\mathrm{diag}(a)^{1/2}U'", r"-w u^2/2",
+    "m_k", r"A = U\,\mathrm{diag}(a)\,U'", r"W = G\,\mathrm{diag}(a)^{1/2}U'", r"-w u^2/2",
 }  # fmt: skip
 
 
@@ -539,6 +540,51 @@ def test_the_certificate_is_what_is_printed(name, rng):
     assert bound(C, 1.0) == pytest.approx(est.solution_.objective, rel=1e-6)
     for s in (0.3, 0.9, 1.0, 1.1):
         assert bound(C + 0.1 * rng.standard_normal(C.shape), s) <= est.solution_.objective
+
+
+@evaluates(
+    r"R = ((CU) / H)\,U'",
+    r"H_{ij} = \sum_l V_{il}^2 / (k_l a_j + n\alpha) + (1 - \sum_l V_{il}^2) / (n\alpha)",
+    r"(N_{BB})^{-1} c_B",
+)
+def test_leaving_a_row_out_is_a_fit_without_it(rng):
+    K, Y, k, V, _ = eigen_problem(rng)
+    A, strength = random_psd(rng, 3), 12 * 0.05
+    a, U = np.linalg.eigh(A)
+    N = np.linalg.inv(np.kron(A, K) + strength * np.eye(Y.size))
+    C = (N @ Y.T.ravel()).reshape(3, 12).T
+    squares = V**2
+    H = np.stack([squares @ (1 / (k * value + strength)) + (1 - squares.sum(1)) / strength for value in a], axis=1)
+    printed = ((C @ U) / H) @ U.T
+    for i in range(12):
+        rest = np.delete(np.arange(12), i)
+        inner = np.kron(A, K[np.ix_(rest, rest)]) + strength * np.eye(33)
+        C_rest = np.linalg.solve(inner, Y[rest].T.ravel()).reshape(3, 11).T
+        error = Y[i] - K[i, rest] @ C_rest @ A
+        np.testing.assert_allclose(printed[i], error, atol=1e-8)
+        B = i + 12 * np.arange(3)
+        np.testing.assert_allclose(np.linalg.solve(N[np.ix_(B, B)], C[i]), error, atol=1e-8)
+
+
+@evaluates(
+    r"m_k = \frac{1}{nT} \sum_{it} (\partial f_t(x_i) / \partial x_k)^2",
+    r"m_k / \sum_l m_l",
+    r"\sqrt{m_k}",
+    r"\partial k(x, z) / \partial x_k = -2\gamma\,(x_k - z_k)\,k(x, z)",
+)
+def test_the_metric_is_made_of_slopes(rng):
+    X, Y = related_tasks(rng, 15, 3)
+    est = MultiTaskRegressor(kernel="rbf", gamma=0.3).fit(X, Y)
+    differences = X[:, None, :] - X[None, :, :]
+    kernel = np.exp(-0.3 * np.sum(differences**2, axis=2))
+    slopes = np.einsum("ijk,ij,jt->itk", -2 * 0.3 * differences, kernel, est.dual_coef_ / est.target_scale_)
+    steps = 1e-6 * np.eye(X.shape[1])
+    moved = np.stack([(est.predict(X + step) - est.predict(X - step)) / 2e-6 for step in steps], axis=2)
+    np.testing.assert_allclose(slopes, moved / est.target_scale_[:, None], rtol=1e-4, atol=1e-6)
+    m = np.mean(slopes**2, axis=(0, 1))
+    np.testing.assert_allclose(est.feature_importances_, m / m.sum(), rtol=1e-9)
+    scale = scale_from_slopes(m, X, np.ones(15), "rbf")
+    np.testing.assert_allclose(scale / scale[0], np.sqrt(m / m[0]), rtol=1e-9)
 
 
 def test_every_formula_of_the_page_is_evaluated():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from skmtl import MultiTaskClassifier, MultiTaskRegressor
 from skmtl.losses import LOSSES
 from skmtl.losses.base import check_loss
 
@@ -35,11 +36,9 @@ def test_gradient_and_curvature_are_derivatives(name, rng):
     slope = (loss.value(Y, F + h * D, weight) - loss.value(Y, F - h * D, weight)) / (2 * h)
     assert slope == pytest.approx(np.sum(loss.gradient(Y, F, weight) * D), rel=1e-4)
     change = loss.gradient(Y, F + h * D, weight) - loss.gradient(Y, F - h * D, weight)
-    # Entries near a corner of the gradient are left out.
+    # Entries near a corner of the gradient, where the curvature jumps, are left out.
     expected, difference = loss.curvature(Y, F, weight) * D, change / (2 * h)
-    steady = loss.curvature(Y, F + 2 * h * D, weight) == loss.curvature(Y, F - 2 * h * D, weight)
-    # Where the curvature itself is smooth, everything is.
-    steady |= np.full(F.shape, name in ("logistic", "poisson"))
+    steady = np.isclose(loss.curvature(Y, F + 2 * h * D, weight), loss.curvature(Y, F - 2 * h * D, weight), rtol=1e-2)
     assert steady.mean() > 0.9
     np.testing.assert_allclose(difference[steady], expected[steady], rtol=1e-3, atol=1e-6)
 
@@ -77,32 +76,33 @@ def test_conjugate_is_infinite_outside_its_domain(name, rng):
     assert loss.conjugate(Y, far, weight) == np.inf
 
 
+@pytest.mark.parametrize("width", [0.4, 1e-6])
 @pytest.mark.parametrize("name", CORNERS)
-def test_a_smoothed_loss_is_at_most_half_its_width_below_the_loss(name):
+def test_a_smoothed_loss_lies_below_and_its_slopes_are_dual_points_of_the_loss(name, width):
     loss = LOSSES[name]()
-    smooth = loss.smoothed(0.4)
+    smooth = loss.smoothed(width)
     assert loss.has_corner
     assert not smooth.has_corner
     one = np.ones((1, 1))
     for f in np.linspace(-3, 3, 101):
-        difference = loss.value(one, f * one, one) - smooth.value(one, f * one, one)
-        assert -1e-15 <= difference <= 0.2 + 1e-15
+        u = smooth.gradient(one, f * one, one)
+        cost = loss.value(one, f * one, one) + loss.conjugate(one, u, one) - u.item() * f
+        assert -1e-12 <= cost <= width + 1e-12
+        assert smooth.value(one, f * one, one) <= loss.value(one, f * one, one)
 
 
+@pytest.mark.parametrize("alpha", [1e-1, 1e-4, 1e-6])
 @pytest.mark.parametrize("name", CORNERS)
-def test_a_smoothed_loss_has_its_slope_and_lies_below_its_parabola(name, rng):
-    loss = LOSSES[name]().smoothed(0.3)
-    Y, F, weight = entries(rng, loss)
-    gradient, curvature = loss.gradient(Y, F, weight), loss.curvature(Y, F, weight)
-    inside = list(zip(*np.nonzero(gradient), strict=True))
-    assert len(inside) > 10
-    for t in np.linspace(-0.3, 0.3, 13):
-        for i in inside:
-            at, before = (loss.value(Y[i], F[i] + step, weight[i]) for step in (t, 0.0))
-            assert at <= before + gradient[i] * t + 0.5 * curvature[i] * t**2 + 1e-12
-    h = 1e-6
-    slope = (loss.value(Y, F + h, weight) - loss.value(Y, F - h, weight)) / (2 * h)
-    assert slope == pytest.approx(gradient.sum(), rel=1e-6)
+def test_losses_with_corners_are_proved_where_rows_are_few_and_strengths_small(name, alpha, rng):
+    """Labels that a predictor can fit leave an objective near zero, of which the gap is a share all the same."""
+    X = rng.standard_normal((52, 22))
+    Y = X @ rng.standard_normal((22, 4)) + rng.standard_normal((52, 4))
+    Y[rng.random(Y.shape) < 0.2] = np.nan
+    if LOSSES[name].for_classification:
+        est = MultiTaskClassifier(loss=name, alpha=alpha, tol=1e-4).fit(X, np.where(np.isnan(Y), np.nan, Y > 0))
+    else:
+        est = MultiTaskRegressor(loss=name, alpha=alpha, tol=1e-4).fit(X, Y)
+    assert est.solution_.gap <= 1e-4
 
 
 def test_the_curvature_of_the_softmax_bounds_its_hessian_and_agrees_on_gradients(rng):

@@ -7,7 +7,7 @@ from problems import random_psd, related_tasks, with_gaps
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.metrics import accuracy_score, average_precision_score, r2_score
+from sklearn.metrics import accuracy_score, average_precision_score, r2_score, roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import (
     GridSearchCV,
@@ -25,12 +25,12 @@ from skmtl import MultiTaskClassifier, MultiTaskRegressor, edge_stability
 from skmtl.estimators.clean import clean
 from skmtl.model_selection import SCORES, MultiTaskClassifierCV, MultiTaskRegressorCV, target_scores
 from skmtl.model_selection.candidates import Candidate, CandidateScores, choose
-from skmtl.model_selection.choice_verdict import describe_choice
 from skmtl.model_selection.search import Selection
+from skmtl.model_selection.verdict import describe_choice
 from skmtl.penalties import Fixed, Independent, Sparse
 from skmtl.solvers.training import Settings
 
-SMALL = {"alphas": [1e-3, 1e-1], "mus": [0.8], "eps_factors": [1.0], "cv": 3}
+SMALL = {"kernel": "linear", "alphas": [1e-3, 1e-1], "mus": [0.8], "eps_factors": [1.0], "cv": 3}
 
 
 @parametrize_with_checks(
@@ -88,7 +88,9 @@ def test_the_final_fit_is_that_of_the_estimator(rng):
 
 def test_eps_factors_are_multiples_of_the_automatic_one(rng):
     X, Y = related_tasks(rng, 40, 4, rank=1, noise=1.0)
-    search = MultiTaskRegressorCV(Sparse(), alphas=[1e-2], mus=[0.9], eps_factors=[50.0], commons=[0.0]).fit(X, Y)
+    search = MultiTaskRegressorCV(
+        Sparse(), kernel="linear", alphas=[1e-2], mus=[0.9], eps_factors=[50.0], commons=[0.0]
+    ).fit(X, Y)
     auto = MultiTaskRegressor("independent", alpha=1e-2).fit(X, Y).eps_
     assert search.penalty_.name == "sparse"
     assert search.eps_ == search.best_params_["eps"] == pytest.approx(50.0 * auto)
@@ -99,8 +101,8 @@ def test_eps_factors_are_multiples_of_the_automatic_one(rng):
 @pytest.mark.parametrize("eps_factor", [1.0, 30.0])
 def test_what_was_chosen_makes_the_same_estimator(kernel, eps_factor, rng):
     X, Y = related_tasks(rng, 40, 4)
-    grid = {**SMALL, "eps_factors": [eps_factor]}
-    search = MultiTaskRegressorCV(["sparse", "trace"], kernel=kernel, **grid).fit(X, Y)
+    grid = {**SMALL, "eps_factors": [eps_factor], "kernel": kernel}
+    search = MultiTaskRegressorCV(["sparse", "trace"], **grid).fit(X, Y)
     again = MultiTaskRegressor(**search.best_params_).fit(X, Y)
     np.testing.assert_allclose(again.predict(X), search.predict(X), rtol=1e-9)
     best = search.best_estimator_
@@ -138,7 +140,7 @@ def test_the_score_called_r2_is_what_score_gives(long, rng):
         rows, tasks = np.nonzero(~np.isnan(Y))
         X, Y = X[rows], Y[rows, tasks]
     cv = [*KFold(3, shuffle=True, random_state=0).split(X)]
-    search = MultiTaskRegressorCV("independent", alphas=[1e-2], commons=[0.0], cv=cv, scoring="r2")
+    search = MultiTaskRegressorCV("independent", kernel="linear", alphas=[1e-2], commons=[0.0], cv=cv, scoring="r2")
     expected = []
     for train, test in cv:
         part = [{} if tasks is None else {"tasks": tasks[rows]} for rows in (train, test)]
@@ -158,7 +160,9 @@ def test_the_score_called_accuracy_is_what_score_gives(y, rng):
         tasks = np.arange(60) % 3
         labels = labels[np.arange(60), tasks]
     cv = [*KFold(3, shuffle=True, random_state=0).split(X)]
-    search = MultiTaskClassifierCV("independent", alphas=[1e-2], commons=[0.0], cv=cv, scoring="accuracy")
+    search = MultiTaskClassifierCV(
+        "independent", kernel="linear", alphas=[1e-2], commons=[0.0], cv=cv, scoring="accuracy"
+    )
     expected = []
     for train, test in cv:
         part = [{} if tasks is None else {"tasks": tasks[rows]} for rows in (train, test)]
@@ -201,7 +205,12 @@ def test_a_scorer_of_scikit_learn_agrees_with_cross_val_score(rng):
 def test_loo_scores_are_those_of_refitting_with_the_same_structure(intercept, rng):
     X, Y = related_tasks(rng, 15, 3, n_features=30)
     search = MultiTaskRegressorCV(
-        Fixed(np.eye(3) + 0.5), alphas=[1e-2], cv="loo", fit_intercept=intercept, scale_targets=False
+        Fixed(np.eye(3) + 0.5),
+        kernel="linear",
+        alphas=[1e-2],
+        cv="loo",
+        fit_intercept=intercept,
+        scale_targets=False,
     ).fit(X, Y)
     for i, structure in enumerate((np.eye(3), np.eye(3) + 0.5)):
         F = np.empty_like(Y)
@@ -226,6 +235,7 @@ def score_by_hand(name, Y, F, variance):
         "task_accuracy": lambda: np.mean((F > 0) == Y),
         "accuracy": lambda: accuracy_score(Y, F > 0),
         "average_precision": lambda: average_precision_score(Y, F),
+        "roc_auc": lambda: roc_auc_score(Y, F),
     }[name]()
 
 
@@ -245,7 +255,7 @@ def test_every_score_is_that_of_refitting(scoring, cv, rng):
         F[test] = getattr(est, predict)(X[test])
     tests = [np.arange(30)] if cv == "loo" else [test for _, test in splits]
     expected = np.mean([score_by_hand(scoring, Y[test], F[test], variance) for test in tests])
-    found = search("independent", alphas=[1e-2], cv=cv, scoring=scoring).fit(X, Y)
+    found = search("independent", kernel="linear", alphas=[1e-2], cv=cv, scoring=scoring).fit(X, Y)
     assert found.best_score_ == pytest.approx(expected, abs=1e-10)
 
 
@@ -268,7 +278,7 @@ def test_long_format_is_the_table_with_gaps(rng):
     tasks = rng.integers(0, 3, 60)
     table = np.full_like(Y, np.nan)
     table[np.arange(60), tasks] = y = Y[np.arange(60), tasks]
-    options = {"alphas": [1e-2, 1e-1], "mus": [0.9], "eps_factors": [1.0]}
+    options = {"kernel": "linear", "alphas": [1e-2, 1e-1], "mus": [0.9], "eps_factors": [1.0]}
     long = MultiTaskRegressorCV(**options).fit(X, y, tasks=tasks)
     wide = MultiTaskRegressorCV(**options).fit(X, table)
     assert set(long.cv_results_["param_common"]) == {0.0, 10.0}
@@ -285,8 +295,12 @@ def test_a_task_with_one_row_is_left_out_where_it_has_no_label(rng):
     assert np.isfinite(classes.best_score_)
     # The fold that holds the lone row scores the other tasks as if it were not there; n is labels per task.
     splits = [(np.arange(15), np.arange(15, 21))]
-    three = MultiTaskRegressorCV("independent", alphas=[0.15], commons=[0.0], cv=splits).fit(X, y, tasks=tasks)
-    two = MultiTaskRegressorCV("independent", alphas=[0.10], commons=[0.0], cv=[(np.arange(15), np.arange(15, 20))])
+    three = MultiTaskRegressorCV("independent", kernel="linear", alphas=[0.15], commons=[0.0], cv=splits).fit(
+        X, y, tasks=tasks
+    )
+    two = MultiTaskRegressorCV(
+        "independent", kernel="linear", alphas=[0.10], commons=[0.0], cv=[(np.arange(15), np.arange(15, 20))]
+    )
     two.fit(X[:20], y[:20], tasks=tasks[:20])
     assert three.best_score_ == pytest.approx(two.best_score_, rel=1e-8)
 
@@ -408,7 +422,7 @@ def test_a_score_that_no_fold_defines_is_a_sentence(rng):
         ({"alphas": [-1.0]}, "an entry of alphas"),
         ({"mus": [1.5]}, "mu=1.5 must lie between"),
         ({"penalty": []}, "empty list"),
-        ({"gammas": [1.0]}, "kernel='linear' has no gamma"),
+        ({"gammas": [1.0], "kernel": "linear"}, "kernel='linear' has no gamma"),
         ({"scoring": "accuracy"}, "is for classes"),
         ({"cv": "loo", "loss": "huber"}, 'needs loss="square"'),
         ({"cv": "loo", "scoring": "neg_mean_squared_error"}, 'not possible with cv="loo"'),
@@ -514,7 +528,8 @@ def test_training_rows_of_one_class_only(y, rng):
 def test_a_common_part_is_not_called_a_graph(rng):
     X = rng.standard_normal((180, 6))
     y = X @ rng.standard_normal(6) + 0.5 * rng.standard_normal(180)
-    search = MultiTaskRegressorCV("independent", alphas=[1e-2, 0.1, 1.0], cv=5).fit(X, y, tasks=np.arange(180) % 18)
+    search = MultiTaskRegressorCV("independent", kernel="linear", alphas=[1e-2, 0.1, 1.0], cv=5)
+    search.fit(X, y, tasks=np.arange(180) % 18)
     assert search.verdict_.startswith("Sharing helps: ")
     assert "with a common part and" in search.verdict_
 
@@ -524,7 +539,7 @@ def test_folds_that_a_thread_opens_are_the_same(rng, monkeypatch):
     found = []
     for threads in (True, False):
         monkeypatch.setattr(skmtl.model_selection.search, "has_threads", lambda threads=threads: threads)
-        search = MultiTaskRegressorCV(**SMALL, kernel="rbf", gammas=[0.1, 1.0]).fit(X, Y)
+        search = MultiTaskRegressorCV(**{**SMALL, "kernel": "rbf"}, gammas=[0.1, 1.0]).fit(X, Y)
         found.append((search.cv_results_["mean_test_score"], search.predict(X)))
     np.testing.assert_array_equal(found[0][0], found[1][0])
     np.testing.assert_array_equal(found[0][1], found[1][1])
@@ -536,7 +551,7 @@ def test_a_thread_that_fails_is_heard(rng, monkeypatch):
     X, Y = related_tasks(rng, 30, 2)
     kernel = X @ X.T - 5.0 * np.eye(30)
     with pytest.raises(ValueError, match="not positive semidefinite"):
-        MultiTaskRegressorCV(**SMALL, kernel="precomputed").fit(kernel, Y)
+        MultiTaskRegressorCV(**{**SMALL, "kernel": "precomputed"}).fit(kernel, Y)
 
 
 def test_scorers_see_data_frames_where_data_frames_came(rng):
@@ -571,14 +586,16 @@ def test_the_penalty_of_a_grid_may_be_a_name(penalty, rng):
 
 def test_best_params_construct_the_best_estimator(rng):
     X, Y = related_tasks(rng, 40, 3)
-    search = MultiTaskRegressorCV(**{**SMALL, "eps_factors": [1.0, 100.0]}, kernel="rbf", gammas=[0.1, 1.0]).fit(X, Y)
+    search = MultiTaskRegressorCV(**{**SMALL, "eps_factors": [1.0, 100.0], "kernel": "rbf"}, gammas=[0.1, 1.0]).fit(
+        X, Y
+    )
     again = MultiTaskRegressor(**search.best_params_).fit(X, Y)
     np.testing.assert_allclose(again.predict(X), search.predict(X), atol=1e-5)
 
 
 def test_relations_of_a_search_stand_beside_the_stable_ones(rng):
     X, Y = related_tasks(rng, 60, 5, noise=1.0)
-    search = MultiTaskRegressorCV(alphas=[1e-1], mus=[1.0], eps_factors=[1.0]).fit(X, Y)
+    search = MultiTaskRegressorCV(kernel="linear", alphas=[1e-1], mus=[1.0], eps_factors=[1.0]).fit(X, Y)
     alone, both = search.relations(), search.relations(X, Y, n_resamples=10)
     stability = edge_stability(search.best_estimator_.set_params(penalty=Sparse()), X, Y, 10, max_false=1)
     pairs = {tuple(row) for row in stability.loc[stability["stable"], ["task_a", "task_b"]].to_numpy()}

@@ -17,11 +17,11 @@ from skmtl.model_selection import (
     edge_stability,
     structure_path,
 )
-from skmtl.model_selection.held_out import paired_interval
+from skmtl.model_selection.verdict import PairedScores, describe_verdict, paired_interval
 from skmtl.penalties import Fixed, Sparse, Trace
 
 MUS = [0.5, 0.8, 0.95]
-SMALL = {"alphas": [1e-3, 1e-1], "mus": [0.8], "eps_factors": [1.0], "cv": 3}
+SMALL = {"kernel": "linear", "alphas": [1e-3, 1e-1], "mus": [0.8], "eps_factors": [1.0], "cv": 3}
 
 
 def two_pairs(rng, n):
@@ -48,7 +48,7 @@ def test_a_path_is_a_fit_for_every_mu(eps, rng):
 def test_scores_of_a_path_are_those_of_the_search(rng):
     X, Y = related_tasks(rng, 40, 4)
     path = structure_path(MultiTaskRegressor(alpha=1e-1), X, Y, MUS)
-    search = MultiTaskRegressorCV(alphas=[1e-1], mus=MUS, eps_factors=[1.0]).fit(X, Y)
+    search = MultiTaskRegressorCV(kernel="linear", alphas=[1e-1], mus=MUS, eps_factors=[1.0]).fit(X, Y)
     np.testing.assert_allclose(path.scores, search.cv_results_["mean_test_score"][1:], rtol=1e-10)
     frame = path.to_frame()
     assert frame["n_edges"].is_monotonic_increasing
@@ -58,7 +58,8 @@ def test_scores_of_a_path_are_those_of_the_search(rng):
 def test_paths_of_classes_and_long_tables(rng):
     X, Y = related_tasks(rng, 60, 3)
     path = structure_path(MultiTaskClassifier(alpha=1e-1), X, (Y > 0).astype(int), MUS, cv=3)
-    search = MultiTaskClassifierCV(alphas=[1e-1], mus=MUS, eps_factors=[1.0], cv=3).fit(X, (Y > 0).astype(int))
+    grid = {"kernel": "linear", "alphas": [1e-1], "mus": MUS, "eps_factors": [1.0]}
+    search = MultiTaskClassifierCV(**grid, cv=3).fit(X, (Y > 0).astype(int))
     np.testing.assert_allclose(path.scores, search.cv_results_["mean_test_score"][1:])
     tasks = np.arange(60) % 3
     path = structure_path(MultiTaskRegressor(alpha=1e-1), X, Y[np.arange(60), tasks], MUS, tasks=tasks, cv=3)
@@ -122,7 +123,7 @@ def test_comparison_is_nested_selection(kernel, rng):
     """Scores against searches fitted to every training fold by hand."""
     X, Y = related_tasks(rng, 45, 3)
     rows = X if kernel == "linear" else rbf_kernel(X, gamma=0.1)
-    estimator = MultiTaskRegressorCV(**SMALL, kernel=kernel)
+    estimator = MultiTaskRegressorCV(**{**SMALL, "kernel": kernel})
     table = compare_methods(rows, Y, ["sparse", "trace"], estimator=estimator, cv=3)
     expected = np.zeros(3)
     for train, test in KFold(3).split(X):
@@ -211,7 +212,7 @@ def test_independent_tasks_have_nothing_in_common(rng):
     """One function for all tasks, few rows each: the reference of a comparison must not learn it."""
     X, tasks = rng.standard_normal((120, 6)), np.arange(120) % 12
     y = X @ rng.standard_normal(6) + 0.5 * rng.standard_normal(120)
-    estimator = MultiTaskRegressorCV(alphas=[1e-2, 0.1, 1.0], mus=[0.9], cv=3)
+    estimator = MultiTaskRegressorCV(kernel="linear", alphas=[1e-2, 0.1, 1.0], mus=[0.9], cv=3)
     table = compare_methods(X, y, ["sparse"], estimator=estimator, tasks=tasks, cv=3)
     apart = compare_methods(X, y, ["sparse"], estimator=estimator.set_params(commons=[0.0]), tasks=tasks, cv=3)
     np.testing.assert_array_equal(table["independent"], apart["independent"])
@@ -237,3 +238,31 @@ def test_two_known_structures_are_two_methods(rng):
     methods = {"together": Fixed(np.eye(2) + 0.9), "against": Fixed(np.eye(2) - 0.4)}
     table = compare_methods(X, Y, methods, estimator=MultiTaskRegressorCV(alphas=[0.1], cv=2), cv=2)
     assert table["method"].unique().tolist() == ["together", "against"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "kept", "opening"),
+    [
+        ((0.5, 0.4, 0.0, 0.1, 0.05, 0.15), "sparse", "Sharing helps: "),
+        ((0.3, 0.4, 0.0, -0.1, -0.15, -0.05), "independent", "Sharing hurts: "),
+        ((0.41, 0.4, 0.0, 0.01, -0.05, 0.07), "sparse", "Too close to call: "),
+        ((-0.2, -0.3, 0.0, 0.1, 0.05, 0.15), "sparse", "Worse than a constant: "),
+        ((0.1, -0.3, 0.0, 0.4, 0.05, 0.75), "independent", "Worse than a constant: "),
+        ((0.9, 0.9, 0.9, 0.0, -0.1, 0.1), "sparse", "No better than a constant: "),
+        ((0.5, 0.5, 0.0, 0.0, 0.0, 0.0), "independent", "Sharing changes nothing: "),
+        ((0.5, 0.4, None, 0.1, 0.05, 0.15), None, "Sharing helps: "),
+    ],
+)
+def test_the_verdict_has_one_opening_for_each_case(numbers, kept, opening):
+    """Worse than a constant comes first, whatever sharing does; the model that is kept is the one that is judged."""
+    score, independent, constant, difference, low, high = numbers
+    paired = PairedScores("sparse", "r2", score, independent, constant, difference, low, high)
+    sentence = describe_verdict(paired, kept=kept)
+    assert sentence.startswith(opening)
+    if kept is not None and "onstant: " not in opening:
+        assert sentence.endswith(f"The model that is kept is {kept}.")
+
+
+def test_scores_that_differ_look_different():
+    sentence = describe_verdict(PairedScores("sparse", "r2", 0.99244, 0.99238, 0.0, 6e-5, -1e-4, 2e-4))
+    assert "0.99244 with sparse and 0.99238 with independent tasks" in sentence

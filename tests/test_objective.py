@@ -93,7 +93,7 @@ def test_the_common_part_is_seen_by_the_predictor_alone():
 
 def make_rows(rng, kind, n, weight, *, intercept, rank):
     """A design of rows of low rank; and their features."""
-    X = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, rank + 2)) + 0.5
+    X = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, rank + 4)) + 0.5
     feature_map = make_feature_map("precomputed" if kind == "kernel" else "linear")
     Z = X @ X.T if kind == "kernel" else sparse.csr_array(X) if kind == "sparse" else X
     return make_design(feature_map.fit(Z), Z, weight, intercept=intercept, overwrite=False), X
@@ -101,7 +101,7 @@ def make_rows(rng, kind, n, weight, *, intercept, rank):
 
 @pytest.mark.parametrize("kind", ["kernel", "primal", "sparse"])
 @pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("n", [4, 20])
+@pytest.mark.parametrize("n", [5, 20])
 def test_a_design_is_the_weighted_centered_rows(kind, intercept, n, rng):
     weight = rng.uniform(0.2, 2.0, n)
     weight[1] = 0.0

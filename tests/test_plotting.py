@@ -205,7 +205,7 @@ def test_names_start_no_formula(rng):
 @pytest.mark.parametrize("package", ["matplotlib.pyplot", "networkx", "jinja2"])
 def test_what_is_not_installed_is_named(package, full, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=rf'needs {package.split(".")[0]}.*pip install "skmtl\[app\]"'):
+    with pytest.raises(ImportError, match=rf'needs {package.split(".")[0]}.*pip install "\.\[app\]"'):
         render(summarize(full[0])) if package == "jinja2" else GraphDisplay.from_estimator(full[0])
 
 

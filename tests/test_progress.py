@@ -7,7 +7,7 @@ from problems import related_tasks
 from skmtl import MultiTaskRegressor, MultiTaskRegressorCV, compare_methods, edge_stability, structure_path
 from skmtl.model_selection import search as search_module
 
-GRID = {"alphas": [1e-2, 1e-1], "mus": [0.9], "eps_factors": [1.0], "cv": 4}
+GRID = {"kernel": "linear", "alphas": [1e-2, 1e-1], "mus": [0.9], "eps_factors": [1.0], "cv": 4}
 
 
 def interrupt_after(monkeypatch, module, name, calls):
@@ -27,7 +27,7 @@ def interrupt_after(monkeypatch, module, name, calls):
 def test_a_search_counts_its_folds_and_estimates_what_is_left(gammas, total, rng):
     states = []
     X, Y = related_tasks(rng, 40, 3)
-    MultiTaskRegressorCV(kernel="rbf", gammas=gammas, callback=states.append, **GRID).fit(X, Y)
+    MultiTaskRegressorCV(**{**GRID, "kernel": "rbf"}, gammas=gammas, callback=states.append).fit(X, Y)
     folds = [state for state in states if "done" in state]
     assert [state["done"] for state in folds] == list(range(1, total + 1))
     assert {state["total"] for state in folds} == {total}
@@ -57,7 +57,7 @@ def test_interrupted_between_gammas_candidates_are_compared_on_the_same_folds(rn
     X, Y = related_tasks(rng, 40, 3)
     interrupt_after(monkeypatch, search_module, "_score_fold", 7)
     with pytest.warns(UserWarning, match="rests on the 3 folds"):
-        search = MultiTaskRegressorCV(kernel="rbf", gammas=[0.1, 1.0, 10.0], **GRID).fit(X, Y)
+        search = MultiTaskRegressorCV(**{**GRID, "kernel": "rbf"}, gammas=[0.1, 1.0, 10.0]).fit(X, Y)
     assert "split3_test_score" not in search.cv_results_
     assert not np.isnan(search.cv_results_["mean_test_score"]).any()
     assert search.penalty_.name == "independent"

@@ -1,12 +1,16 @@
 """What ``fit`` returns is what was proved: the certificate against the model that predicts."""
 
+import warnings
+
 import numpy as np
 import pytest
 from problems import related_tasks, structure_cost, with_gaps
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.preprocessing import StandardScaler
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV
+from skmtl.objective import Proof
 
 
 def far_away(rng, mean, spread=1.0):
@@ -120,3 +124,63 @@ def test_nothing_of_an_earlier_fit_is_left(search, rng):
     est.set_params(kernel="linear").fit(X, Y)
     assert hasattr(est, "coef_")
     assert not hasattr(est, "dual_coef_")
+
+
+@pytest.mark.parametrize("degree", [2, 3])
+@pytest.mark.parametrize(
+    ("mean", "spread"), [(2005.0, 9.0), ([5e5, 5e6, 0.0], 2e3), (2000.0, 1.0), (1e8, 1.0)], ids=str
+)
+def test_features_far_from_zero_are_fitted_rightly_or_with_a_warning(degree, mean, spread, rng):
+    """Years, metres: R2 on new rows is that of standardized features to 0.01, or the fit says that digits were lost."""
+    U = rng.standard_normal((160, 3))
+    Y = np.c_[U[:, 0] + 0.5 * U[:, 1] ** 2, U[:, 0] * U[:, 1], U[:, 2]] + 0.1 * rng.standard_normal((160, 3))
+    X = np.asarray(mean) + spread * U
+    scores, warned = [], []
+    for rows in (X, StandardScaler().fit(X[:80]).transform(X)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            est = MultiTaskRegressor(kernel="poly", degree=degree, alpha=1e-3).fit(rows[:80], Y[:80])
+        scores.append(est.score(rows[80:], Y[80:]))
+        warned.append([str(one.message) for one in caught])
+    assert not warned[1]
+    assert scores[0] > scores[1] - 0.01 or any("lost to rounding" in message for message in warned[0])
+
+
+def test_distances_of_years_are_exact_enough(rng):
+    X = rng.integers(1990, 2020, (60, 1)).astype(float)
+    Y = np.c_[np.sin(X / 5.0), np.cos(X / 5.0)]
+    est = MultiTaskRegressor(kernel="rbf", alpha=1e-4).fit(X, Y)
+    moved = MultiTaskRegressor(kernel="rbf", alpha=1e-4).fit(X - 2005.0, Y)
+    np.testing.assert_allclose(est.predict(X), moved.predict(X - 2005.0), atol=1e-9)
+
+
+@pytest.mark.parametrize("weight", [False, True])
+@pytest.mark.parametrize("degree", [2, 3, 5])
+def test_polynomials_seen_from_the_mean_are_the_same_model(degree, weight, rng):
+    """The kernel that is used differs from the plain one by what coefficients that sum to zero do not see."""
+    X, Y = related_tasks(rng, 30, 3)
+    extra = {"sample_weight": rng.uniform(0.5, 2.0, 30)} if weight else {}
+    params = {"alpha": 1e-2, "degree": degree, "eps": 0.1, "tol": 1e-9}
+    est = MultiTaskRegressor(kernel="poly", **params).fit(X, Y, **extra)
+    K = polynomial_kernel(X, degree=degree)
+    plain = MultiTaskRegressor(kernel="precomputed", **params).fit(K, Y, **extra)
+    np.testing.assert_allclose(est.predict(X), plain.predict(K), atol=1e-5)
+    np.testing.assert_allclose(est.dual_coef_.sum(axis=0), 0.0, atol=1e-9)
+
+
+def test_a_bound_above_the_objective_is_no_proof():
+    assert Proof(np.eye(1), None, 1.0, 1.1).gap == pytest.approx(0.1)
+    assert Proof(np.eye(1), None, np.inf, 0.0).gap == np.inf
+
+
+def test_the_objective_with_a_task_of_one_class_is_that_of_all_tasks(rng):
+    X, Y = related_tasks(rng, 30, 3)
+    labels = (Y > np.median(Y, axis=0)).astype(int)
+    labels[:, 1] = 1
+    with pytest.warns(UserWarning, match="one class"):
+        est = MultiTaskClassifier(loss="logistic", alpha=1e-2).fit(X, labels)
+    data = np.sum(np.logaddexp(0.0, -(2 * labels - 1) * est.decision_function(X))) / 30
+    A = est.structure_
+    S = est.coef_ @ est.coef_.T + est.eps_ * np.eye(3)
+    total = data + est.alpha * (np.trace(np.linalg.solve(A, S)) + est.penalty_.value(A))
+    assert est.solution_.objective == pytest.approx(total, rel=1e-8)

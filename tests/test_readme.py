@@ -6,7 +6,10 @@ After a change to the table of penalties: python tests/test_readme.py
 import re
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+from problems import related_tasks
 
 from skmtl.cli import methods_markdown
 
@@ -29,6 +32,20 @@ def test_python_in_the_readme_runs(capsys, monkeypatch, tmp_path):
         exec(compile(snippet, str(README), "exec"), namespace)
     assert "task_a" in capsys.readouterr().out
     assert "</html>" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_commands_in_the_readme_run(monkeypatch, tmp_path, run):
+    """Those of ``skmtl``, on a table with the columns that they name; test_site.py knows about make and pip."""
+    monkeypatch.chdir(tmp_path)
+    X, Y = related_tasks(np.random.default_rng(0), 40, 3)
+    rows = pd.DataFrame(X, columns=[f"x{k}" for k in range(X.shape[1])])
+    rows.assign(a=Y[:, 0], b=Y[:, 1], c=Y[:, 2]).to_csv("table.csv", index=False)
+    rows.to_csv("new.csv", index=False)
+    commands = re.findall(r"^    skmtl (.+)$", README.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(commands) >= 3
+    for command in commands:
+        assert run(*command.split())[0] == 0, command
+    assert pd.read_csv("predictions.csv").columns.tolist() == ["a", "b", "c"]
 
 
 def test_methods_are_those_of_the_table():

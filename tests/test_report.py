@@ -23,7 +23,8 @@ from skmtl import (
     structure_path,
 )
 from skmtl.model_selection import judge_model, readable_graph
-from skmtl.model_selection.verdict import ALL_TASKS, describe_comparison
+from skmtl.model_selection.held_out import describe_comparison
+from skmtl.model_selection.verdict import ALL_TASKS
 from skmtl.penalties import PENALTIES, Fixed, Sparse
 from skmtl.plotting.names import cut, split_name
 from skmtl.report import read_aloud, render, summarize

@@ -5,12 +5,12 @@ import pytest
 from problems import related_tasks
 from sklearn.model_selection import GroupKFold, LeaveOneGroupOut
 
-from skmtl import MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV, _rows, compare_methods
+from skmtl import MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV, _validation, compare_methods
 from skmtl.estimators.clean import clean
 from skmtl.model_selection.folds import make_splits
 from skmtl.model_selection.landmark_choice import choose_landmarks
 
-GRID = {"alphas": [1e-2, 1e-1], "mus": [0.9], "eps_factors": [1.0]}
+GRID = {"kernel": "linear", "alphas": [1e-2, 1e-1], "mus": [0.9], "eps_factors": [1.0]}
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_rows_that_are_copies_flatter_unless_they_stay_together(rng):
     Y = np.repeat(rng.normal(size=(20, 2)), 3, axis=0)
     groups = np.repeat(np.arange(20), 3)
     shuffled = rng.permutation(60)
-    grid = {"kernel": "rbf", "gammas": [5.0], **GRID, "alphas": [1e-4]}
+    grid = {**GRID, "kernel": "rbf", "gammas": [5.0], "alphas": [1e-4]}
     apart = MultiTaskRegressorCV(**grid).fit(X[shuffled], Y[shuffled])
     together = MultiTaskRegressorCV(**grid).fit(X[shuffled], Y[shuffled], groups=groups[shuffled])
     assert apart.best_score_ > 0.9
@@ -93,11 +93,14 @@ def test_verbose_prints_a_line_for_every_fold(problem, capsys):
 
 def test_an_exact_kernel_beyond_memory_is_refused_before_it_is_computed(problem, monkeypatch):
     X, Y, _ = problem
-    needed = _rows.kernel_bytes(len(X))
-    monkeypatch.setattr(_rows, "memory_available", lambda: needed)
+    needed = _validation.kernel_bytes(len(X))
+    monkeypatch.setattr(_validation, "memory_available", lambda: needed)
     fitted = MultiTaskRegressor(kernel="rbf").fit(X, Y)
-    monkeypatch.setattr(_rows, "memory_available", lambda: needed - 1)
-    for estimator in (MultiTaskRegressor(kernel="rbf"), MultiTaskRegressorCV(kernel="rbf", gammas=[1.0], **GRID)):
+    monkeypatch.setattr(_validation, "memory_available", lambda: needed - 1)
+    for estimator in (
+        MultiTaskRegressor(kernel="rbf"),
+        MultiTaskRegressorCV(**{**GRID, "kernel": "rbf"}, gammas=[1.0]),
+    ):
         with pytest.raises(MemoryError, match=r"an exact kernel of 40 rows needs .* n_components=1000"):
             estimator.fit(X, Y)
     # Predictions, landmarks and features need no such matrix.
@@ -108,20 +111,20 @@ def test_an_exact_kernel_beyond_memory_is_refused_before_it_is_computed(problem,
 
 def test_memory_is_what_is_left_of_the_machine_and_of_the_container(monkeypatch, tmp_path):
     (tmp_path / "meminfo").write_text("MemTotal: 9000 kB\nMemAvailable:    2000 kB\n")
-    monkeypatch.setattr(_rows, "MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(_validation, "MEMINFO", tmp_path / "meminfo")
     most, used = tmp_path / "most", tmp_path / "used"
-    monkeypatch.setattr(_rows, "CONTAINER", (most, used))
-    assert _rows.memory_available() == 2000 * 1024
+    monkeypatch.setattr(_validation, "CONTAINER", (most, used))
+    assert _validation.memory_available() == 2000 * 1024
     most.write_text("max\n")
     used.write_text("500000\n")
-    assert _rows.memory_available() == 2000 * 1024
+    assert _validation.memory_available() == 2000 * 1024
     most.write_text("1500000\n")
-    assert _rows.memory_available() == 1_000_000
+    assert _validation.memory_available() == 1_000_000
     used.write_text("1600000\n")
-    assert _rows.memory_available() == 0
-    monkeypatch.setattr(_rows, "MEMINFO", tmp_path / "nothing")
-    monkeypatch.setattr(_rows, "CONTAINER", (tmp_path / "nothing", used))
-    assert _rows.memory_available() is None
+    assert _validation.memory_available() == 0
+    monkeypatch.setattr(_validation, "MEMINFO", tmp_path / "nothing")
+    monkeypatch.setattr(_validation, "CONTAINER", (tmp_path / "nothing", used))
+    assert _validation.memory_available() is None
 
 
 @pytest.mark.parametrize("n_rows", [1, 500, 3000, 3001, 40_000, 10**7])

@@ -442,7 +442,7 @@ def test_sparse_rows_are_never_made_dense(gaps, params, rng):
 def test_sparse_rows_in_a_search(rng):
     X = sparse.random_array((90, 30), density=0.2, rng=rng, format="csr")
     Y = np.asarray(X[:, :4] @ rng.standard_normal((4, 2))) + 0.1 * rng.standard_normal((90, 2))
-    for params in ({}, {"kernel": "rbf"}):
+    for params in ({"kernel": "linear"}, {"kernel": "rbf"}):
         grid = {"alphas": [1e-3, 1e-1], "mus": [0.5, 0.9], "cv": 3, **params}
         dense = MultiTaskRegressorCV(**grid).fit(X.toarray(), Y)
         est = MultiTaskRegressorCV(**grid).fit(X, Y)

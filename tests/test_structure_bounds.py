@@ -50,6 +50,22 @@ def test_the_gap_of_a_step_in_blocks_is_what_it_may_still_lose(rng):
         assert cost >= least * (1 - 1e-9)
 
 
+@pytest.mark.parametrize("ridge", [1e-10, 1e-12])
+def test_rounding_does_not_lead_a_bound_out_of_the_dual(ridge, rng):
+    """Tasks that are nearly multiples of one another: what is proved is proved by a point in the box.
+
+    As far as its products can be computed: they have no more than a few digits here.
+    """
+    penalty = Sparse(0.9)
+    for n_tasks in (3, 6):
+        S = random_psd(rng, n_tasks, rank=1, ridge=ridge)
+        for A in (np.eye(n_tasks), S + 1e-3 * np.eye(n_tasks), minimize_whole(penalty, S, None, 1e-6).structure):
+            N = _StepBlock(np.arange(n_tasks), S, penalty, StructureStep(A, 1.0), 1e-9).factor
+            W = np.abs(N @ S @ N)
+            assert np.diag(W).max() <= 1 + 1e-2
+            assert (W - np.diag(np.diag(W))).max() <= penalty.threshold * (1 + 1e-2)
+
+
 # Graphs ---------------------------------------------------------------------------------------------------------------
 
 

@@ -105,12 +105,21 @@ def test_a_constant_is_its_own_mean(value):
     assert scaling.scale[0] == (abs(value) or 1.0)
 
 
-@pytest.mark.parametrize("size", [1e80, 1e-80])
+@pytest.mark.parametrize("size", [1e80, 1e-80, -1e200, 1e200])
 def test_sizes_whose_squares_are_lost_need_scaling(size, rng):
-    labels = TableLabels(size * rng.standard_normal((9, 2)), np.ones((9, 2)))
+    """Of either sign alone, too: the largest label may be the lowest."""
+    labels = TableLabels(size * (3.0 + rng.uniform(-1.0, 1.0, (9, 2))), np.ones((9, 2)))
     with pytest.raises(ValueError, match="scale_targets"):
         standardize(labels, center=True, scale=False)
     scaled, _ = standardize(labels, center=True, scale=True)
+    np.testing.assert_allclose((scaled.y**2).mean(axis=0), 1.0)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_one_label_may_be_far_larger_than_the_others(sign):
+    labels = TableLabels(sign * np.array([[1e200], [1.0], [2.0]]), np.ones((3, 1)))
+    scaled, scaling = standardize(labels, center=True, scale=True)
+    assert scaling.scale[0] == pytest.approx(1e200 * np.sqrt(2.0) / 3.0)
     np.testing.assert_allclose((scaled.y**2).mean(axis=0), 1.0)
 
 

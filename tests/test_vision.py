@@ -298,7 +298,7 @@ def test_messages_for_wrong_parameters(photos):
 
 def test_without_opencv_the_extra_is_named(photos, monkeypatch):
     monkeypatch.setitem(sys.modules, "cv2", None)
-    with pytest.raises(ImportError, match=r"pip install skmtl\[vision\]"):
+    with pytest.raises(ImportError, match=r"pip install \"\.\[vision\]\""):
         SpatialPyramid(**SMALL).fit(photos)
 
 

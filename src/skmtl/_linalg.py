@@ -69,6 +69,11 @@ def positive_sqrt(values: Array) -> Array:
     return np.sqrt(np.maximum(values, 0.0))
 
 
+def without_rounding(values: Array) -> Array:
+    """Eigenvalues of a positive semidefinite matrix, ascending, with those that are rounding set to zero."""
+    return np.where(values > len(values) * np.finfo(float).eps * values[-1], values, 0.0)
+
+
 def inverse_spd(A: Array) -> Array | None:
     """Inverse of a positive definite matrix from its Cholesky factor; None when A is not positive definite."""
     factor, info = linalg.lapack.dpotrf(A, lower=1, clean=1)

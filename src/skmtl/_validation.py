@@ -2,7 +2,8 @@
 
 import importlib
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,17 @@ from skmtl._linalg import Array
 
 # What names of tasks may be; a fraction, say, is a number too, but becomes its text.
 PLAIN = (str, int, float, np.integer, np.floating, np.bool_)
+# Numbers to NumPy, and to nobody else.
+NO_NUMBERS = (bool, np.bool_, np.timedelta64)
+# Squares of numbers beyond these lose their meaning in double precision.
+LARGEST, SMALLEST = 1e75, 1e-75
 NO_TARGET = "this estimator requires y to be passed, but the target y is None."
 MANY_COLUMNS = "y has {} columns; in long format it has one, and tasks says which task it is of."
+# An exact kernel is held, decomposed and whitened: three matrices of n x n at once.
+KERNEL_COPIES = 3
+# Where Linux says how much memory may still be had, of the machine and of the container.
+MEMINFO = Path("/proc/meminfo")
+CONTAINER = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current"))
 
 
 def import_extra(module: str, extra: str = "app") -> Any:
@@ -39,27 +49,52 @@ def is_dask(X: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a real number; truth values are not."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+    """Whether a value is a number that fits into double precision; truth values, fractions and durations are not."""
+    if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, NO_NUMBERS):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
 
 
 def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
-    """A finite number above zero, or not below it."""
+    """A finite number above zero, or not below it, of a size whose square is a number too."""
     if not (is_number(value) and np.isfinite(float(value))) or value < 0 or (value == 0 and not zero):
-        raise ValueError(f"{name}={value!r} must be a number {'>= 0' if zero else '> 0'}.")
+        raise ValueError(f"{name}={value!r:.50} must be a number {'>= 0' if zero else '> 0'}.")
+    if value != 0 and not SMALLEST <= value <= LARGEST:
+        raise ValueError(f"{name}={value!r} is beyond double precision; it must lie between {SMALLEST} and {LARGEST}.")
     return float(value)
 
 
 def check_count(name: str, value: Any) -> int:
     """A whole number of at least one."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name}={value!r} must be a whole number of at least 1.")
+    if not isinstance(value, Integral) or isinstance(value, NO_NUMBERS) or value < 1:
+        raise ValueError(f"{name}={value!r:.50} must be a whole number of at least 1.")
     return int(value)
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """True or False; a one or a zero will do."""
+    if not isinstance(value, bool | np.bool_) and not (is_number(value) and value in (0, 1)):
+        raise ValueError(f"{name}={value!r:.50} must be True or False.")
+    return bool(value)
+
+
+def check_callback(value: Any) -> Any:
+    """None, or something that can be called."""
+    if value is not None and not callable(value):
+        raise TypeError(f"callback={value!r:.50} cannot be called; pass a function of one argument, or None.")
+    return value
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as a finite float array of shape (n, d), or a CSR matrix where the estimator takes one."""
-    X = validate_data(
+    check_plain("X", X)
+    X = _as_float(
+        "X",
+        validate_data,
         estimator,
         X,
         reset=reset,
@@ -71,9 +106,43 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     names = getattr(estimator, "feature_names_in_", None)
     if sparse.issparse(X):
         check_finite(X.data, X.indices, names)
+        _check_size(X.data)
         return sparse.csr_array(X)
     check_finite(X, None, names)
+    _check_size(X)
     return np.asarray(X)
+
+
+def check_plain(name: str, values: Any) -> None:
+    """Refuse what NumPy would turn into numbers without a word: hidden entries and dates."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError(
+            f"{name} is a masked array with {int(np.ma.getmaskarray(values).sum())} masked values; fill or drop them."
+        )
+    if np.iscomplexobj(values):
+        raise ValueError(f"Complex data not supported: {name} has complex numbers.")
+    if isinstance(values, pd.DataFrame):
+        kinds = {dtype: dtype.kind for dtype in values.dtypes}
+    else:
+        kinds = {values.dtype: values.dtype.kind} if isinstance(values, np.ndarray | np.generic | pd.Series) else {}
+    for dtype, kind in kinds.items():
+        if kind in ("M", "m"):
+            raise ValueError(f"{name} has dates or durations ({dtype}); turn them into numbers first.")
+
+
+def _as_float(name: str, convert: Any, *arguments: Any, **options: Any) -> Any:
+    """What a conversion gives, with a sentence for whole numbers that no float can hold."""
+    try:
+        return convert(*arguments, **options)
+    except OverflowError as error:
+        raise ValueError(f"{name} has numbers beyond what double precision can hold.") from error
+
+
+def _check_size(values: NDArray[Any]) -> None:
+    """Refuse features whose products overflow, or vanish altogether."""
+    size = float(np.abs(values).max(initial=0.0))
+    if size > LARGEST or 0.0 < size < SMALLEST:
+        raise ValueError(f"X reaches {size:.3g}, beyond what products in double precision can hold; change its unit.")
 
 
 def check_targets(Y: Any, n_rows: int) -> tuple[Array, bool]:
@@ -82,8 +151,19 @@ def check_targets(Y: Any, n_rows: int) -> tuple[Array, bool]:
         raise ValueError(NO_TARGET)
     if isinstance(Y, pd.DataFrame):
         plain_names(list(Y.columns))
-    array = check_array(
-        numbers_in(Y), ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name="y", ensure_min_features=0
+    if isinstance(Y, np.ma.MaskedArray):
+        # What is masked is not known.
+        Y = np.ma.filled(np.ma.asarray(Y, dtype=np.float64), np.nan)
+    check_plain("y", Y)
+    array = _as_float(
+        "y",
+        check_array,
+        _as_float("y", numbers_in, Y),
+        ensure_2d=False,
+        dtype=np.float64,
+        ensure_all_finite=False,
+        input_name="y",
+        ensure_min_features=0,
     )
     if array.ndim > 2:
         raise ValueError(f"y has shape {array.shape}; it must be (n,) for one task or (n, n_tasks).")
@@ -119,6 +199,8 @@ def check_classes(y: Any) -> NDArray[Any]:
     """Class labels of any type as an array, without gaps."""
     if y is None:
         raise ValueError(NO_TARGET)
+    if isinstance(y, np.ma.MaskedArray):
+        check_plain("y", y)
     labels = np.asarray(y)
     missing = int(np.count_nonzero(pd.isna(labels)))
     if labels.dtype.kind != "f" and missing:
@@ -137,14 +219,16 @@ def check_rows(values: Any, n_rows: int, name: str = "y") -> None:
 
 def check_weight(weight: Any, X: Any, n_tasks: int | None = None) -> Array:
     """Weights of the rows, (n,), or of their labels, (n, n_tasks) where there are columns; none below zero."""
+    if weight is not None:
+        check_plain("sample_weight", weight)
     if weight is not None and n_tasks is not None and np.asarray(weight).ndim == 2:
-        weight = check_array(weight, dtype=np.float64, input_name="sample_weight")
+        weight = _as_float("sample_weight", check_array, weight, dtype=np.float64, input_name="sample_weight")
         n_rows = X.shape[0]
         if weight.shape != (n_rows, n_tasks):
             expected = f"({n_rows},) or ({n_rows}, {n_tasks})"
             raise ValueError(f"sample_weight has shape {weight.shape}; it must be {expected}.")
     else:
-        weight = np.asarray(_check_sample_weight(weight, X, dtype=np.float64))
+        weight = np.asarray(_as_float("sample_weight", _check_sample_weight, weight, X, dtype=np.float64))
     if weight.min() < 0.0:
         raise ValueError(f"sample_weight has a negative entry, {weight.min():.3g}; weights must be >= 0.")
     return np.asarray(weight)
@@ -229,3 +313,42 @@ def check_finite(values: NDArray[Any], columns: NDArray[Any] | None, names: Sequ
     raise ValueError(
         f"X has {int(bad.sum())} NaN or infinite values, the first of them in {where}; impute or drop them."
     )
+
+
+def memory_available() -> int | None:
+    """Bytes that may still be had, of the machine and of the container; None where nobody says."""
+    known = [size for size in (_of_machine(), _of_container()) if size is not None]
+    return min(known, default=None)
+
+
+def kernel_bytes(n_rows: int) -> int:
+    """What a fit of an exact kernel needs."""
+    return KERNEL_COPIES * 8 * n_rows**2
+
+
+def check_kernel_fits(n_rows: int) -> None:
+    """Raise ``MemoryError`` before an exact kernel is computed that memory does not hold."""
+    available = memory_available()
+    if available is not None and kernel_bytes(n_rows) > available:
+        raise MemoryError(
+            f"an exact kernel of {n_rows} rows needs {kernel_bytes(n_rows) / 2**30:.1f} GiB, and "
+            f"{available / 2**30:.1f} GiB are available; approximate it on landmarks, for example n_components=1000, "
+            "or use kernel='linear'."
+        )
+
+
+def _of_machine() -> int | None:
+    try:
+        lines = MEMINFO.read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError):
+        return None
+
+
+def _of_container() -> int | None:
+    try:
+        most, used = (int(path.read_text()) for path in CONTAINER)
+    except (OSError, ValueError):
+        # No container, or one without a limit, which says "max".
+        return None
+    return max(most - used, 0)

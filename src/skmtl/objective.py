@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from skmtl._linalg import Array, eigh, inverse_spd
+from skmtl._linalg import Array, eigh, inverse_spd, without_rounding
 from skmtl.penalties.base import StructurePenalty
 
 # Candidates for one minus the scale of the dual coefficients.
@@ -145,6 +145,20 @@ class Proof:
 
 
 @dataclass(frozen=True)
+class Rounding:
+    """How much larger the kernel may be than it is at hand, in the range of its ``values``, and outside of it."""
+
+    values: Array
+    inside: float
+    outside: float
+
+    def largest(self, fit: Fit) -> float:
+        """No eigenvalue of C'EC is larger, for a difference E of that size."""
+        within = self.inside * float(np.sum(fit.factor**2 / self.values[:, None]))
+        return within + (self.outside * fit.dual_size if self.outside else 0.0)
+
+
+@dataclass(frozen=True)
 class Problem:
     """The whole problem: a supervised step and what the structure costs."""
 
@@ -152,8 +166,8 @@ class Problem:
     penalty: StructurePenalty
     eps: float
     common: float = 0.0
-    # The kernel is at most that of the supervised step plus this times the identity: what rounding may hide of it.
-    rounding: float = 0.0
+    # What rounding may hide of the kernel; None where nothing.
+    rounding: Rounding | None = None
 
     @property
     def alpha(self) -> float:
@@ -191,15 +205,23 @@ class Problem:
         structure = self.penalty.lower_bound(Q, self.eps, A, scale)
         return dual + self.alpha * (structure - scale**2 * self.common * float(np.sum(Q)))
 
+    def hidden(self, fit: Fit) -> float:
+        """The largest eigenvalue that C'EC can have for a part E of the kernel that is lost to rounding."""
+        return 0.0 if self.rounding is None else self.rounding.largest(fit)
+
     def _largest_Q(self, fit: Fit) -> Array:
         """C'KC for the largest kernel that rounding cannot tell from the one at hand."""
-        return fit.Q + self.rounding * fit.dual_size * np.eye(self.n_tasks)
+        return fit.Q + self.hidden(fit) * np.eye(self.n_tasks)
 
     def _known_norm(self, A: Array, fit: Fit) -> float:
         """tr((A + c 11') Q), in the eigenbasis, where the directions that a singular A does not have cost nothing."""
         a, U = eigh(predictor_structure(A, self.common))
-        a = np.maximum(a, 0.0)
-        return float(a @ np.sum((fit.factor @ U) ** 2, axis=0)) + self.rounding * fit.dual_size * float(a.sum())
+        a, squares = without_rounding(a), (fit.factor @ U) ** 2
+        norm = float(np.sum(squares @ a))
+        if self.rounding is None:
+            return norm
+        inside = self.rounding.inside * float(np.sum(squares @ a / self.rounding.values))
+        return norm + inside + self.rounding.outside * fit.dual_size * float(a[-1])
 
     def certify(self, A: Array, fit: Fit) -> Proof:
         """The proof of A and its predictor, from the dual coefficients as they are, or scaled where they must be."""

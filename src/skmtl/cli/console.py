@@ -113,5 +113,6 @@ def check_new(path: Path, *, overwrite: bool) -> None:
     """A file that is there already is only replaced when that is asked for; said before the work starts."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file.")
-    if path.exists() and not overwrite:
+    # A device, such as /dev/null, is not replaced by what is written to it.
+    if path.is_file() and not overwrite:
         raise ValueError(f"{path} is there already; name another file, or say --overwrite to replace it.")

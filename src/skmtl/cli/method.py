@@ -7,7 +7,7 @@ from typing import Any
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor
 from skmtl.model_selection import quick_search
-from skmtl.model_selection.kernel_choice import KERNELS
+from skmtl.model_selection.recommended import KERNELS
 from skmtl.model_selection.scores import SCORES
 from skmtl.penalties import PENALTIES, StructurePenalty
 from skmtl.tables import TableProblem

@@ -112,7 +112,10 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what --out
 KernelName = Annotated[
     str | None,
     typer.Option(
-        "--kernel", metavar="NAME", help="linear, rbf, ...  \\[default: the better of the two]", rich_help_panel=METHOD
+        "--kernel",
+        metavar="NAME",
+        help="linear, rbf, ...  \\[default: the best of linear, rbf, laplacian]",
+        rich_help_panel=METHOD,
     ),
 ]
 Penalty = Annotated[

@@ -17,6 +17,9 @@ def reproduce(
     data: Annotated[
         Path | None, typer.Option(metavar="DIR", envvar="SKMTL_DATA", help="Folder with 15-scenes and AwA.")
     ] = None,
+    features: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Other features of attributes: a folder in AwA, any sign.")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small version, of a minute or two.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Processes, of one BLAS thread each.")] = 1,
     settings: Annotated[
@@ -27,6 +30,8 @@ def reproduce(
     from skmtl import experiments
 
     options = dict(experiments.parse_setting(text) for text in settings or [])
+    if features is not None:
+        options["features"] = features
     with warnings_as_notes(), working() as work:
 
         def move(done: int, total: int, what: str) -> None:

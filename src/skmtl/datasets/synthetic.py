@@ -1,12 +1,16 @@
 """Regression tasks that are related by a sparse matrix."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from skmtl._linalg import Array, spectral_map, symmetric_part
+
+ENTRIES = ("normal", "uniform", "signs", "blocks")
+CORRUPTIONS = ("variance", "deviation")
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,8 @@ def make_sparse_tasks(
     support: float = 0.5,
     noise: float = 0.1,
     corruption: float = 0.1,
+    corruption_as: str = "variance",
+    entries: str = "normal",
     random_state: int | np.random.RandomState | None = None,
 ) -> SparseTasks:
     r"""Draw linear tasks whose relations are sparse.
@@ -74,7 +80,8 @@ def make_sparse_tasks(
 
     with standard normal x, orthonormal columns in U, and :math:`\tilde A` a corrupted copy of a sparse
     structure :math:`A = G G'`. G is random and sparse, with as many entries as give A the wanted support; A is
-    scaled so that its largest entry is 1. The corruption is symmetric Gaussian noise on every entry, after which
+    scaled so that its largest entry is 1. Blocks are another kind of structure: groups of tasks that are related to
+    one another alike, and to no other task. The corruption is symmetric Gaussian noise on every entry, after which
     negative eigenvalues are set to zero.
 
     Parameters
@@ -91,7 +98,13 @@ def make_sparse_tasks(
     noise : float, default=0.1
         Variance of :math:`\varepsilon`.
     corruption : float, default=0.1
-        Variance of the corruption, as a multiple of the mean size of the nonzero entries of A.
+        Size of the corruption, as a multiple of the mean size of the nonzero entries of A.
+    corruption_as : {"variance", "deviation"}, default="variance"
+        What that multiple is: the variance of the corruption, or its standard deviation, which is smaller.
+    entries : {"normal", "uniform", "signs", "blocks"}, default="normal"
+        How the nonzero entries of G are drawn: standard normal, between 0.5 and 1 in size with either sign, or -1 and
+        +1. Normal ones make some entries of A small, and those are lost in the corruption. With "blocks" A has groups
+        of tasks, of sizes that come nearest to the wanted support, with entries one half between tasks of a group.
     random_state : int, RandomState or None, default=None
         A whole number gives the same tasks again.
 
@@ -116,9 +129,11 @@ def make_sparse_tasks(
     ((50, 10), 0.3)
     """
     _check(n_tasks, n_features, n_samples, n_test, support, noise, corruption)
+    _check_reading(entries, corruption_as)
     random = check_random_state(random_state)
-    A = _sparse_structure(n_tasks, support, random)
-    corrupted = _corrupt(A, corruption, random)
+    make = _block_structure if entries == "blocks" else partial(_sparse_structure, entries=entries)
+    A = make(n_tasks, support, random)
+    corrupted = _corrupt(A, corruption, corruption_as, random)
     U, _ = np.linalg.qr(random.standard_normal((n_features, n_tasks)))
     X = random.standard_normal((n_samples + n_test, n_features))
     Y = X @ U @ corrupted + np.sqrt(noise) * random.standard_normal((n_samples + n_test, n_tasks))
@@ -148,11 +163,37 @@ def _check(
         raise ValueError(f"noise={noise} and corruption={corruption} are variances and must not be negative.")
 
 
-def _sparse_structure(n_tasks: int, support: float, random: np.random.RandomState) -> Array:
+def _check_reading(entries: str, corruption_as: str) -> None:
+    for name, value, known in (("entries", entries, ENTRIES), ("corruption_as", corruption_as, CORRUPTIONS)):
+        if value not in known:
+            raise ValueError(f"{name}={value!r} is not known; choose one of {', '.join(known)}.")
+
+
+def _block_structure(n_tasks: int, support: float, random: np.random.RandomState) -> Array:
+    """Groups of tasks, of sizes as equal as can be, whose number comes nearest to the support."""
+    supports = [_block_sizes(n_tasks, k) @ _block_sizes(n_tasks, k) / n_tasks**2 for k in range(1, n_tasks + 1)]
+    sizes = _block_sizes(n_tasks, 1 + int(np.argmin(np.abs(np.array(supports) - support))))
+    group = random.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    return np.where(np.eye(n_tasks) > 0.0, 1.0, 0.5 * (group[:, None] == group))
+
+
+def _block_sizes(n_tasks: int, n_blocks: int) -> NDArray[np.intp]:
+    return np.array([len(part) for part in np.array_split(np.arange(n_tasks), n_blocks)])
+
+
+def _draw_entries(entries: str, shape: tuple[int, ...], random: np.random.RandomState) -> Array:
+    """Entries of G."""
+    if entries == "normal":
+        return random.standard_normal(shape)
+    signs = np.where(random.random_sample(shape) < 0.5, -1.0, 1.0)
+    return signs if entries == "signs" else signs * random.uniform(0.5, 1.0, shape)
+
+
+def _sparse_structure(n_tasks: int, support: float, random: np.random.RandomState, entries: str) -> Array:
     """A = GG' of shape (T, T) with the wanted support and largest entry 1."""
     n_pairs = round((support * n_tasks**2 - n_tasks) / 2)
     pattern = _factor_pattern(n_tasks, max(n_pairs, 0), random)
-    G = pattern * random.standard_normal(pattern.shape)
+    G = pattern * _draw_entries(entries, pattern.shape, random)
     A = symmetric_part(G @ G.T)
     return A / np.max(A)
 
@@ -181,8 +222,8 @@ def _factor_pattern(n_tasks: int, n_pairs: int, random: np.random.RandomState) -
     return np.hstack([pattern, extra])
 
 
-def _corrupt(A: Array, corruption: float, random: np.random.RandomState) -> Array:
+def _corrupt(A: Array, corruption: float, corruption_as: str, random: np.random.RandomState) -> Array:
     """A + symmetric Gaussian noise, without the negative eigenvalues."""
-    variance = corruption * np.abs(A[A != 0]).mean()
-    upper = np.triu(np.sqrt(variance) * random.standard_normal(A.shape))
+    size = corruption * np.abs(A[A != 0]).mean()
+    upper = np.triu((np.sqrt(size) if corruption_as == "variance" else size) * random.standard_normal(A.shape))
     return spectral_map(A + upper + np.triu(upper, 1).T, lambda values: np.maximum(values, 0.0))

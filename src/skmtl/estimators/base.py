@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmtl._linalg import Array
 from skmtl._notebook import DrawsRelations
-from skmtl._validation import check_count, check_positive
+from skmtl._validation import check_callback, check_count, check_flag, check_positive, is_number
 from skmtl.estimators.clean import clean, reads_blocks
 from skmtl.estimators.evidence import Evidence
 from skmtl.estimators.learned import LearnedTasks
@@ -97,10 +97,11 @@ class MultiTaskEstimator(LearnedTasks, DrawsRelations, BaseEstimator):
         loss = check_loss(self.loss, purpose=self.purpose)
         data = clean(self, X, y, sample_weight, tasks, blocks=reads_blocks(self, X, loss))
         settings, effort = make_settings(self, data.labels.n_tasks), make_effort(self)
-        check_labels(data, loss, intercept=self.fit_intercept)
+        callback = check_callback(self.callback)
+        check_labels(data, loss, intercept=check_flag("fit_intercept", self.fit_intercept))
         training = train(self, data, loss)
         try:
-            solution = training.solve(settings, effort, callback=self.callback)
+            solution = training.solve(settings, effort, callback=callback)
         except Interrupted as stop:
             solution = stop.solution
         return publish(self, training, settings, solution)
@@ -127,11 +128,12 @@ class MultiTaskEstimator(LearnedTasks, DrawsRelations, BaseEstimator):
 
 def make_settings(estimator: Any, n_tasks: int) -> Settings:
     """The hyper-parameters of an estimator, checked."""
+    automatic = isinstance(estimator.eps, str) and estimator.eps == "auto"
     return Settings(
         check_penalty(estimator.penalty, n_tasks),
         alpha=check_positive("alpha", estimator.alpha),
         common=check_positive("common", estimator.common, zero=True),
-        eps=None if estimator.eps == "auto" else check_positive('eps (a number, or "auto")', estimator.eps),
+        eps=None if automatic else check_positive('eps (a number, or "auto")', estimator.eps),
     )
 
 
@@ -152,7 +154,7 @@ def make_map(estimator: Any, feature_scale: Array | None = None) -> Any:
         landmarks=estimator.landmarks,
         random_state=estimator.random_state,
         feature_scale=feature_scale,
-        up_to_constants=bool(estimator.fit_intercept),
+        up_to_constants=check_flag("fit_intercept", estimator.fit_intercept),
     )
 
 
@@ -164,7 +166,8 @@ def train(
     Where the estimator asks for it, the scale of the features is learned on these rows first; ``feature_scale`` is the
     scale where it is known.
     """
-    rounds = 0 if estimator.metric_rounds == 0 else check_rounds(estimator.metric_rounds, estimator.kernel)
+    none = is_number(estimator.metric_rounds) and estimator.metric_rounds == 0
+    rounds = 0 if none else check_rounds(estimator.metric_rounds, estimator.kernel)
     for _ in range(rounds if feature_scale is None else 0):
         feature_scale = next_scale(estimator, _make_training(estimator, data, loss, None, feature_scale))
     return _make_training(estimator, data, loss, kernel, feature_scale)
@@ -177,9 +180,9 @@ def _make_training(
         data,
         make_map(estimator, feature_scale),
         loss,
-        intercept=bool(estimator.fit_intercept),
-        scale=bool(estimator.scale_targets),
-        balanced=bool(estimator.balance_tasks),
+        intercept=check_flag("fit_intercept", estimator.fit_intercept),
+        scale=check_flag("scale_targets", estimator.scale_targets),
+        balanced=check_flag("balance_tasks", estimator.balance_tasks),
         kernel=kernel,
     )
 

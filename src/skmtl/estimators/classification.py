@@ -138,7 +138,7 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
         How classes became tasks.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where X had them.
     n_iter_ : int
         Iterations of the outer loop.

@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 from skmtl._linalg import Array
 from skmtl._validation import (
     MANY_COLUMNS,
+    check_count,
     check_features,
     check_rows,
     check_targets,
@@ -59,6 +60,8 @@ def clean(
 
 def reads_blocks(estimator: Any, X: Any, loss: Loss) -> bool:
     """Whether X is read a block at a time: Dask, or features too many to be held; square loss needs no more."""
+    if not callable(estimator.kernel) and not isinstance(estimator.kernel, str):
+        raise ValueError(f"kernel={estimator.kernel!r:.50} is not known; pass a name or a callable.")
     landmarks = has_landmarks(estimator)
     if is_dask(X):
         if estimator.kernel != "linear" and not landmarks:
@@ -77,6 +80,8 @@ def reads_blocks(estimator: Any, X: Any, loss: Loss) -> bool:
 
 def has_landmarks(estimator: Any) -> bool:
     """Whether the kernel is approximated on landmarks."""
+    if estimator.n_components is not None:
+        check_count("n_components", estimator.n_components)
     return estimator.n_components is not None or not isinstance(estimator.landmarks, str)
 
 

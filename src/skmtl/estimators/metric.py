@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from skmtl._linalg import Array
-from skmtl._validation import check_positive
+from skmtl._validation import NO_NUMBERS, check_positive
 from skmtl.features.metric import DIFFERENTIABLE, SCALABLE, mean_squared_slopes, scale_from_slopes
 from skmtl.penalties import Independent
 from skmtl.solvers.training import Effort, Settings, Training
@@ -27,7 +27,7 @@ ACCURACY = 1e-4
 
 def check_rounds(rounds: Any, kernel: Any) -> int:
     """The number of times that a metric is learned, for a kernel that can be taken on scaled features."""
-    if not isinstance(rounds, Integral) or isinstance(rounds, bool) or rounds < 0:
+    if not isinstance(rounds, Integral) or isinstance(rounds, NO_NUMBERS) or rounds < 0:
         raise ValueError(f"metric_rounds={rounds!r} must be a whole number of at least 0.")
     if rounds and kernel not in tuple(SCALABLE):
         raise ValueError(

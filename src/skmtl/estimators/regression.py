@@ -141,7 +141,7 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         How y was written, and so how predictions are.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where X had them.
     n_iter_ : int
         Iterations of the outer loop.

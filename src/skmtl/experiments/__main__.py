@@ -15,11 +15,13 @@ def main() -> None:
     parser.add_argument("--out", required=True, help="folder of the run; a killed run goes on there")
     parser.add_argument("--quick", action="store_true", help="a small version, of a minute or two")
     parser.add_argument("--jobs", type=int, default=1, help="processes, of one BLAS thread each (default 1)")
+    parser.add_argument("--features", help="folder of other features of the attributes, with or without a sign")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", type=parse_setting, dest="options")
     given = parser.parse_args()
+    options = dict(given.options) | ({} if given.features is None else {"features": given.features})
     try:
         folder = run(given.name, data=given.data, out=given.out, quick=given.quick, n_jobs=given.jobs,
-                     progress=show, **dict(given.options))  # fmt: skip
+                     progress=show, **options)  # fmt: skip
     except (ValueError, OSError) as error:
         sys.exit(str(error))
     print((folder / "table.md").read_text(encoding="utf-8"))

@@ -9,28 +9,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.decomposition import PCA
-from sklearn.metrics import average_precision_score
 
 from skmtl._linalg import Array
 from skmtl.datasets import Animals, load_awa
-from skmtl.estimators import MultiTaskClassifier
+from skmtl.experiments.detectors import MEASURES, Detectors, Examples, Grid, candidates_of
 from skmtl.experiments.runs import Progress
-from skmtl.experiments.selection import METHODS, Params
-from skmtl.penalties import PENALTIES, StructurePenalty
+from skmtl.experiments.selection import METHODS, Params, matches
 
-PROTOCOLS = ("own", "shared", "classes")
+PROTOCOLS = ("classes", "own", "shared")
 PER_ATTRIBUTE = "STL per attribute"
 
 Index = NDArray[np.intp]
-Examples = list[tuple[Array, NDArray[np.int8]]]
-"""Rows and labels of each attribute."""
 
 
 @dataclass(frozen=True, eq=False)
 class AnimalImages:
-    """All images: square roots of shares, classes, which class has which attribute, and the classes to test on."""
+    """All images: features on one scale, classes, which class has which attribute, and the classes to test on."""
 
     X: NDArray[np.float32]
     y: Index
@@ -45,18 +40,30 @@ def load(data: str | Path | None, settings: Params) -> tuple[Animals, dict[str, 
     if data is None:
         raise ValueError("Animals with Attributes have to be on disk; name the folder that holds AwA as data.")
     folder = Path(data).expanduser()
-    animals = load_awa(folder / "AwA" if (folder / "AwA").is_dir() else folder)
+    root = folder / "AwA" if (folder / "AwA").is_dir() else folder
+    animals = load_awa(root, features=settings["features"])
     parts = (animals.X, animals.y, animals.predicate_matrix)
     content = hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts))
     return animals, {"images": len(animals.X), "digest": content.hexdigest()[:16]}
 
 
 def prepare(animals: Animals, settings: Params, folder: Path, n_jobs: int, progress: Progress | None) -> AnimalImages:
-    """Square roots of counts that sum to one."""
-    X = animals.X.astype(np.float32)
-    X /= np.maximum(X.sum(axis=1, keepdims=True), 1)
+    """Features on one scale."""
     is_test_class = np.isin(animals.class_names, animals.testclasses)
-    return AnimalImages(np.sqrt(X, out=X), animals.y, animals.predicate_matrix, is_test_class)
+    return AnimalImages(scale_features(animals.X), animals.y, animals.predicate_matrix, is_test_class)
+
+
+def scale_features(X: NDArray[Any]) -> NDArray[np.float32]:
+    """Square roots of counts that sum to one; features with a sign are scaled to rows of length one.
+
+    Both have length one: the square roots are those of the Hellinger distance, which suits histograms alone.
+    """
+    X = X.astype(np.float32)
+    if X.min(initial=0.0) < 0.0:
+        X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        return X
+    X /= np.maximum(X.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    return np.sqrt(X, out=X)
 
 
 class Sample:
@@ -111,67 +118,36 @@ def _make_pools(prepared: AnimalImages, protocol: str, seed: int) -> tuple[Index
     return train, validation, test
 
 
-def choose_and_test(sample: Sample, alphas: Params, settings: Params, attributes: Sequence[int]) -> dict[str, Any]:
-    """Average precision of every attribute on the test examples, parameters chosen on the validation examples."""
+def choose_and_test(sample: Sample, settings: Params, attributes: Sequence[int]) -> dict[str, Any]:
+    """Scores of every attribute on the test examples, parameters chosen on the validation examples.
+
+    The mean over attributes of the average precision chooses.
+    """
     train, validation, test = ([of[a] for a in attributes] for of in (sample.train, sample.validation, sample.test))
-    size = _mean_square(train[0][0] if sample.shared else np.concatenate([X for X, _ in train]))
-    tried: dict[str, list[tuple[Array, MultiTaskClassifier]]] = {method: [] for method in METHODS}
-    for method, name in METHODS.items():
-        for penalty, alpha in _candidates(name, alphas[name], settings["mus"], len(attributes)):
-            model = MultiTaskClassifier(penalty, alpha=alpha * size, tol=settings["tol"])
-            _fit(model, train, shared=sample.shared)
-            tried[method].append((_precisions(model, validation), model))
-    best = {method: max(fits, key=lambda fit: np.nanmean(fit[0]))[1] for method, fits in tried.items()}
-    precision = {method: _precisions(model, test) for method, model in best.items()}
-    precision[PER_ATTRIBUTE] = _one_alpha_each(tried["STL"], test)
+    grid = Grid(train, settings, shared=sample.shared)
+    fits = list(grid.fit())
+    valid = [fit.score(validation) for fit in fits]
+    means = {id(fit): float(np.nanmean(values)) for fit, values in zip(fits, valid, strict=True)}
+    chosen = {method: max(candidates_of(method, fits), key=lambda fit: means[id(fit)]) for method in METHODS}
+    # Methods that chose the same candidate have the same detectors.
+    proved = {id(fit): grid.certify(fit) for fit in {id(fit): fit for fit in chosen.values()}.values()}
+    best = {method: proved[id(fit)] for method, fit in chosen.items()}
+    scores = {measure: {m: fit.score(test, measure) for m, fit in best.items()} for measure in MEASURES}
+    singles = [(values, fit) for values, fit in zip(valid, fits, strict=True) if matches(METHODS["STL"], fit.params)]
+    for measure in MEASURES:
+        scores[measure][PER_ATTRIBUTE] = _one_alpha_each(singles, test, measure)
     return {
-        "precision": {method: float(np.nanmean(values)) for method, values in precision.items()},
-        "per_attribute": precision,
-        "tested": int(np.sum(~np.isnan(precision["STL"]))),
-        "chosen": {m: {"alpha": one.alpha / size, **_own_parameters(one)} for m, one in best.items()},
-        "edges": {method: int(np.count_nonzero(np.triu(model.structure_, 1))) for method, model in best.items()},
-        "structure": {method: model.structure_ for method, model in best.items()},
-        "max_gap": float(max(model.solution_.gap for model in best.values())),
+        **{of: {m: float(np.nanmean(values)) for m, values in scores[of].items()} for of in MEASURES},
+        "per_attribute": scores["precision"],
+        "tested": int(np.sum(~np.isnan(scores["precision"]["STL"]))),
+        "chosen": {method: fit.params for method, fit in best.items()},
+        "edges": {m: int(np.count_nonzero(np.triu(fit.solution.structure, 1))) for m, fit in best.items()},
+        "structure": {method: fit.solution.structure for method, fit in best.items()},
+        "max_gap": float(max(fit.solution.gap for fit in best.values())),
     }
 
 
-def _one_alpha_each(fits: list[tuple[Array, MultiTaskClassifier]], test: Examples) -> Array:
-    """Precision of each attribute with the model that is best for it on the validation examples."""
-    chosen = np.argmax(np.nan_to_num([valid for valid, _ in fits]), axis=0)
-    return np.array([_precisions(model, test) for _, model in fits])[chosen, np.arange(len(chosen))]
-
-
-def _mean_square(rows: Array) -> float:
-    """The mean squared distance of rows from their mean."""
-    return float(np.mean(np.sum((rows - rows.mean(axis=0)) ** 2, axis=1)))
-
-
-def _own_parameters(model: MultiTaskClassifier) -> Params:
-    return dict(model.get_params()["penalty"].get_params())
-
-
-def _candidates(name: str, alphas: list[float], mus: list[float], n_tasks: int) -> list[tuple[StructurePenalty, float]]:
-    """Penalties and alphas to try; A of the trace sums to one on its diagonal, so its alphas count per task."""
-    made = PENALTIES[name]()
-    along = made.path_parameter
-    shapes = [made] if along is None else [clone(made).set_params(**{along: value}) for value in mus]
-    unit = 1.0 / n_tasks if name == "trace" else 1.0
-    return [(shape, unit * alpha) for shape in shapes for alpha in alphas]
-
-
-def _fit(model: MultiTaskClassifier, train: Examples, *, shared: bool) -> None:
-    """Fit a table with all labels, or a column with one task per row."""
-    if shared:
-        model.fit(train[0][0], np.stack([y for _, y in train], axis=1))
-        return
-    tasks = np.repeat(np.arange(len(train)), [len(y) for _, y in train])
-    model.fit(np.concatenate([X for X, _ in train]), np.concatenate([y for _, y in train]), tasks=tasks)
-
-
-def _precisions(model: MultiTaskClassifier, examples: Examples) -> Array:
-    """Average precision of each task; NaN where its examples are of one class."""
-    values = np.full(len(examples), np.nan)
-    for t, (X, y) in enumerate(examples):
-        if 0 < y.sum() < len(y):
-            values[t] = average_precision_score(y, X @ model.coef_[t] + model.intercept_[t])
-    return values
+def _one_alpha_each(singles: list[tuple[Array, Detectors]], test: Examples, measure: str) -> Array:
+    """The score of each attribute with the model that is best for it on the validation examples."""
+    chosen = np.argmax(np.nan_to_num([valid for valid, _ in singles]), axis=0)
+    return np.array([fit.score(test, measure) for _, fit in singles])[chosen, np.arange(len(chosen))]

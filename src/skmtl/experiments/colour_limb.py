@@ -27,8 +27,8 @@ PAPER = {
 def evaluate(sample: Sample, settings: Params) -> dict[str, Any]:
     """All methods on each group, and on both together."""
     parts = {**GROUPS, "joint": [attribute for group in GROUPS.values() for attribute in group]}
-    settings = {**settings, "mus": settings["group_mus"]}
-    return {name: choose_and_test(sample, settings["group_alphas"], settings, of) for name, of in parts.items()}
+    settings = {**settings, "mus": settings["group_mus"], "alphas": settings["group_alphas"]}
+    return {name: choose_and_test(sample, settings, of) for name, of in parts.items()}
 
 
 def make_tables(rows: list[Row]) -> tuple[str, pd.DataFrame]:

@@ -44,19 +44,23 @@ def _mass_between(rows: list[Row], A: Array) -> float:
 
 
 def make_figure(rows: list[Row]) -> Any:
-    """A graph of SKMTL that is neither empty nor complete, and how often an edge is there."""
-    figure, axes = new_figure(1, 2, figsize=(12, 5.4))
+    """The graph that predicts, how often an edge of it is there, and the graph to be looked at."""
+    stable = rows[0]["structure"].get("stable")
+    figure, axes = new_figure(1, 2 if stable is None else 3, figsize=(12 if stable is None else 18, 5.4))
     graphs = np.array([row["structure"]["best"] for row in rows])
     n_pairs = graphs.shape[1] * (graphs.shape[1] - 1) // 2
     edges = np.count_nonzero(np.triu(graphs, 1), axis=(1, 2))
     shown = next((k for k, count in enumerate(edges) if 0 < count < n_pairs), 0)
     _draw_graph(axes[0], rows[0]["classes"], graphs[shown], width=8.0)
-    axes[0].set_title(
-        f"repetition {rows[shown]['seed']}: mu = {rows[shown]['chosen']['SKMTL']['mu']:g}, {edges[shown]} edges"
-    )
+    mu = rows[shown]["chosen"]["SKMTL"]["mu"]
+    axes[0].set_title(f"predicts best, repetition {rows[shown]['seed']}: mu = {mu:g}, {edges[shown]} edges")
     shares = np.mean(np.sign(graphs), axis=0)
     _draw_graph(axes[1], rows[0]["classes"], np.where(np.abs(shares) >= OFTEN, shares, 0.0), width=5.0)
     axes[1].set_title(f"edges in at least a quarter of {len(rows)} repetitions, as wide as they are frequent")
+    if stable is not None:
+        _draw_graph(axes[2], rows[0]["classes"], np.array(stable), width=8.0)
+        mu = rows[0]["chosen"]["SKMTL, stable"]["mu"]
+        axes[2].set_title(f"to look at: edges that nine of ten halves agree on, mu = {mu:g}")
     handles = [axes[0].plot([], [], "o", color=colour, label=kind)[0] for kind, colour in COLOURS.items()]
     handles += [axes[0].plot([], [], color=colour, label=sign)[0] for sign, colour in SIGNS.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False)

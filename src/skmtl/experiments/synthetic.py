@@ -5,8 +5,12 @@ number of tasks is drawn from 5 to 20 for every seed; a share of nonzero entries
 for the diagonal of A is positive, so at 10% there are at least 10 tasks. The model has no constants, and neither have
 the predictors; targets are not scaled. Errors are divided by the variance of the test targets, task by task and then
 averaged (per task), or both summed over tasks first (pooled). Five-fold selection maximizes the per-task score.
+
+The literal reading of the corruption is the main run. ``readings`` names others, at the support and number of tasks of
+``recovery``: settings of the generator that take the place of the main ones.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +22,8 @@ from sklearn.metrics import average_precision_score
 from skmtl._linalg import Array
 from skmtl.datasets import SparseTasks, make_sparse_tasks
 from skmtl.experiments.runs import Item, Progress, Row
-from skmtl.experiments.selection import METHODS, Params, estimator_of
-from skmtl.experiments.tables import compare, format_difference, markdown, new_figure, save_figure, write_tables
+from skmtl.experiments.selection import LEARNED, METHODS, Params, estimator_of, stable_structure
+from skmtl.experiments.tables import compare, find, format_difference, markdown, new_figure, save_figure, write_tables
 from skmtl.model_selection import MultiTaskRegressorCV, best_candidate
 from skmtl.penalties import Fixed
 
@@ -32,22 +36,40 @@ SETTINGS: dict[str, Any] = {
     "n_test": 100,
     "noise": 0.1,
     "corruption": 0.1,
+    "corruption_as": "variance",
+    "entries": "normal",
     # Multiples of the mean of the kernel's diagonal.
     "alphas": [round(10.0 ** (-k / 4), 6) for k in range(4, 17)],
     "mus": [0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0],
     "n_folds": 5,
     "recovery": {"n_tasks": 10, "support": 0.5},
+    "n_halves": 20,
+    "readings": {
+        "as printed": {},
+        "no corruption": {"corruption": 0.0},
+        "uniform entries": {"entries": "uniform"},
+        "deviation": {"corruption_as": "deviation"},
+        "deviation, uniform entries": {"corruption_as": "deviation", "entries": "uniform"},
+        "deviation, signs": {"corruption_as": "deviation", "entries": "signs"},
+        "deviation, blocks": {"corruption_as": "deviation", "entries": "blocks"},
+    },
+    "reading_seeds": 20,
 }
 QUICK: dict[str, Any] = {
     "supports": [0.2, 0.5, 1.0],
     "n_seeds": 4,
     "alphas": [0.01, 0.003, 0.001],
     "mus": [0.8, 1.0],
+    "readings": {"as printed": {}, "deviation, blocks": {"corruption_as": "deviation", "entries": "blocks"}},
+    "reading_seeds": 2,
 }
-ORDER = ("STL", "MTRL", "OKL", "SKMTL", "GT")
+PER_TASK = "STL per task"
+ORDER = ("STL", PER_TASK, "MTRL", "OKL", "SKMTL", "GT")
 OURS = "SKMTL"
+READING = "reading: "
 MEASURES = {"per_task": "nMSE, mean over tasks", "pooled": "nMSE, pooled over tasks"}
-RULES = {"best": "best score", "1se": "sparsest within one standard error"}
+# The first graph is the one that predicts best; the last one is to be looked at.
+RULES = {"best": "best score", "1se": "sparsest within one standard error", "stable": "found in nine of ten halves"}
 
 
 def load(data: object, settings: Params) -> tuple[None, None]:
@@ -60,52 +82,82 @@ def prepare(loaded: None, settings: Params, folder: Path, n_jobs: int, progress:
 
 
 def make_items(settings: Params) -> list[Item]:
-    """Every sparsity with every seed, then the structures to recover."""
+    """Every sparsity with every seed, then the structures to recover, and both in other readings."""
     seeds = range(settings["n_seeds"])
     errors = [{"part": "errors", "support": s, "seed": seed} for seed in seeds for s in settings["supports"]]
-    recovery = settings["recovery"]["support"]
-    return [*errors, *({"part": "recovery", "support": recovery, "seed": seed} for seed in seeds)]
+    support = settings["recovery"]["support"]
+    recovery = [{"part": "recovery", "support": support, "seed": seed} for seed in seeds]
+    readings = [
+        {"part": READING + name, "support": support, "seed": seed}
+        # Runs from before there were readings have none.
+        for seed in range(settings.get("reading_seeds", 0))
+        for name in settings.get("readings", {})
+    ]
+    return [*errors, *recovery, *readings]
 
 
 def evaluate(prepared: None, settings: Params, *, part: str, support: float, seed: int) -> dict[str, Any]:
-    """One data set: choose, fit and test every method; or choose SKMTL and look at its structure."""
-    return _PARTS[part](settings, support, seed)
+    """One data set: choose, fit and test every method; or choose SKMTL and look at its structure; or both."""
+    if part == "errors":
+        tasks = _make_tasks(settings, support, seed, n_tasks=_draw_n_tasks(settings["n_tasks"], support, seed))
+        return _errors(settings, tasks)[0]
+    settings = {**settings, **(settings["readings"][part.removeprefix(READING)] if part != "recovery" else {})}
+    tasks = _make_tasks(settings, support, seed, n_tasks=settings["recovery"]["n_tasks"])
+    if part == "recovery":
+        return _recovery(settings, tasks, _search(settings, tasks, [METHODS[OURS]["penalty"]]))
+    errors, search = _errors(settings, tasks)
+    found = {**_recovery(settings, tasks, search), **errors}
+    # Matrices would be most of the file.
+    found["ranked"] = {
+        "learned": _rank_pairs(tasks.structure, found.pop("learned")["best"]),
+        "corrupted": _rank_pairs(found.pop("true"), found.pop("corrupted")),
+    }
+    return found
 
 
-def _errors(settings: Params, support: float, seed: int) -> dict[str, Any]:
-    tasks = _make_tasks(settings, support, seed, n_tasks=_draw_n_tasks(settings["n_tasks"], support, seed))
+def _errors(settings: Params, tasks: SparseTasks) -> tuple[dict[str, Any], MultiTaskRegressorCV]:
+    """Errors of all methods, and the search that chose them."""
     truth = Fixed(tasks.corrupted_structure)
-    search = _search(settings, tasks, [*list(METHODS.values())[1:], truth])
-    chosen = {method: best_candidate(search, penalty=name) for method, name in METHODS.items()}
+    search = _search(settings, tasks, [*LEARNED, truth])
+    chosen = {method: best_candidate(search, **wanted) for method, wanted in METHODS.items()}
     models = {method: estimator_of(search, params) for method, params in chosen.items()}
     chosen["GT"] = best_candidate(search, penalty=truth.name)
     models["GT"] = estimator_of(search, chosen["GT"], truth)
-    squares = {name: (m.fit(tasks.X, tasks.Y).predict(tasks.X_test) - tasks.Y_test) ** 2 for name, m in models.items()}
+    predicted = {name: model.fit(tasks.X, tasks.Y).predict(tasks.X_test) for name, model in models.items()}
+    predicted[PER_TASK], chosen[PER_TASK] = _one_alpha_each(settings, tasks)
+    squares = {name: (F - tasks.Y_test) ** 2 for name, F in predicted.items()}
     variance = tasks.Y_test.var(axis=0)
-    return {
+    result = {
         "n_tasks": tasks.Y.shape[1],
         "per_task": {name: float(np.mean(E.mean(axis=0) / variance)) for name, E in squares.items()},
         "pooled": {name: float(E.mean() / variance.mean()) for name, E in squares.items()},
         "chosen": chosen,
         "max_gap": float(max(model.solution_.gap for model in models.values())),
     }
+    return result, search
 
 
-def _recovery(settings: Params, support: float, seed: int) -> dict[str, Any]:
-    tasks = _make_tasks(settings, support, seed, n_tasks=settings["recovery"]["n_tasks"])
-    search = _search(settings, tasks, [METHODS[OURS]])
-    chosen = {rule: best_candidate(search, rule=rule, penalty=METHODS[OURS]) for rule in RULES}
-    learned = {rule: estimator_of(search, p).fit(tasks.X, tasks.Y).structure_ for rule, p in chosen.items()}
+def _one_alpha_each(settings: Params, tasks: SparseTasks) -> tuple[Array, dict[str, list[float]]]:
+    """Predictions of single tasks that choose their alphas by themselves, on the same folds, and the alphas."""
+    alone = {**settings, "mus": None}
+    found = [_search(alone, replace(tasks, Y=y[:, None]), [METHODS["STL"]["penalty"]]) for y in tasks.Y.T]
+    return np.hstack([one.predict(tasks.X_test) for one in found]), {"alpha": [one.alpha_ for one in found]}
+
+
+def _recovery(settings: Params, tasks: SparseTasks, search: MultiTaskRegressorCV) -> dict[str, Any]:
+    """The structures of SKMTL: the one that predicts best, the sparsest that is as good, and one to be looked at."""
+    wanted = METHODS[OURS]
+    chosen = {rule: best_candidate(search, rule=rule, **wanted) for rule in ("best", "1se")}
+    models = {rule: estimator_of(search, params) for rule, params in chosen.items()}
+    learned = {rule: model.fit(tasks.X, tasks.Y).structure_ for rule, model in models.items()}
+    learned["stable"], mu = stable_structure(models["best"], tasks.X, tasks.Y, settings["n_halves"])
     return {
         "true": tasks.structure,
         "corrupted": tasks.corrupted_structure,
         "learned": learned,
-        "chosen": chosen,
+        "chosen": {**chosen, "stable": {"mu": mu}},
         "support_of": {rule: _judge_support(tasks.structure, A) for rule, A in learned.items()},
     }
-
-
-_PARTS = {"errors": _errors, "recovery": _recovery}
 
 
 def _draw_n_tasks(bounds: list[int], support: float, seed: int) -> int:
@@ -116,7 +168,7 @@ def _draw_n_tasks(bounds: list[int], support: float, seed: int) -> int:
 
 
 def _make_tasks(settings: Params, support: float, seed: int, *, n_tasks: int) -> SparseTasks:
-    names = ("n_features", "n_samples", "n_test", "noise", "corruption")
+    names = ("n_features", "n_samples", "n_test", "noise", "corruption", "corruption_as", "entries")
     given = {name: settings[name] for name in names}
     return make_sparse_tasks(n_tasks, support=support, random_state=seed, **given)
 
@@ -155,17 +207,66 @@ def report(folder: Path, rows: list[Row], settings: Params) -> None:
     """Write tables and figures."""
     errors = [row for row in rows if row["part"] == "errors"]
     recovered = [row for row in rows if row["part"] == "recovery"]
+    order = _tested(errors[0])
     table = pd.concat(
-        compare(pd.DataFrame([row[measure] for row in errors if row["support"] == support])[list(ORDER)], OURS,
+        compare(pd.DataFrame([row[measure] for row in errors if row["support"] == support])[order], OURS,
                 measure=measure, support=support)
         for measure in MEASURES
         for support in settings["supports"]
     )  # fmt: skip
     found = _found(recovered)
-    text = [_describe(settings), *(_table(table, measure) for measure in MEASURES), _recovery_table(found)]
-    write_tables(folder, "\n\n".join(text), pd.concat([table, found]))
+    text = [_describe(settings), *(_table(table, measure, order) for measure in MEASURES), _recovery_table(found)]
+    frames = [table, found]
+    readings = [row for row in rows if row["part"].startswith(READING)]
+    if readings:
+        frames.append(_reading_frame(readings))
+        text.append(_reading_tables(frames[-1]))
+    write_tables(folder, "\n\n".join(text), pd.concat(frames))
     save_figure(_error_figure(table), folder, "sparsity")
     save_figure(_recovery_figure(recovered[0]), folder, "recovered")
+
+
+def _tested(row: Row) -> list[str]:
+    """The methods that a run has; earlier ones have no single tasks with alphas of their own."""
+    return [method for method in ORDER if method in row["per_task"]]
+
+
+def _reading_frame(rows: list[Row]) -> pd.DataFrame:
+    """Support and errors of every reading; errors are means over tasks."""
+    parts = []
+    for part in dict.fromkeys(row["part"] for row in rows):
+        of = [row for row in rows if row["part"] == part]
+        errors = pd.DataFrame([row["per_task"] for row in of])[_tested(of[0])]
+        ranked = pd.DataFrame([row["ranked"] for row in of])
+        labels = {"support": of[0]["support"], "reading": part.removeprefix(READING)}
+        parts += [compare(errors, against, measure="per_task", **labels) for against in (OURS, "STL")]
+        parts += [compare(ranked, "corrupted", measure="average precision of pairs", **labels)]
+    return pd.concat(parts)
+
+
+def _reading_tables(frame: pd.DataFrame) -> str:
+    """How well the support is found, and what is gained, reading by reading."""
+    ranks, errors, gains = [], [], []
+    for reading in dict.fromkeys(frame["reading"]):
+        of = frame[frame["reading"] == reading]
+        ranked = of[of["measure"] != "per_task"]
+        both = [find(ranked, method=method) for method in ("learned", "corrupted")]
+        ranks.append([reading, *(f"{row['mean']:.3f} ± {row['error']:.3f}" for row in both),
+                      format_difference(both[0])])  # fmt: skip
+        others = [method for method in ORDER if method in set(of["method"])]
+        errors.append([reading, *(f"{find(of, method=method)['mean']:.3f}" for method in others)])
+        gains.append([reading, *(format_difference(find(of, method=m, against=OURS)) for m in others if m != OURS)])
+    title = f"### Other readings, {frame['support'].iloc[0]:.0%} nonzero"
+    return "\n\n".join(
+        [
+            f"{title}: average precision of related pairs",
+            markdown(["", "ranked by SKMTL", "ranked by the corrupted structure", "difference"], ranks),
+            f"{title}: nMSE, mean over tasks",
+            markdown(["", *others], errors),
+            f"{title}: differences",
+            markdown(["", *(f"{method} less {OURS}" for method in others if method != OURS)], gains),
+        ]
+    )
 
 
 def _describe(settings: Params) -> str:
@@ -177,22 +278,22 @@ def _describe(settings: Params) -> str:
     )
 
 
-def _table(table: pd.DataFrame, measure: str) -> str:
+def _table(table: pd.DataFrame, measure: str, order: list[str]) -> str:
     """Means of all methods and differences from ours, a row per sparsity."""
-    others = [method for method in ORDER if method != OURS]
+    others = [method for method in order if method != OURS]
     lines = []
     for support, part in table[table["measure"] == measure].groupby("support"):
         of: dict[Any, Any] = part.set_index("method").to_dict("index")
-        means = [f"{of[m]['mean']:.3f} ± {of[m]['error']:.3f}" for m in ORDER]
+        means = [f"{of[m]['mean']:.3f} ± {of[m]['error']:.3f}" for m in order]
         lines.append([f"{support:.0%}", *means, *(format_difference(of[m]) for m in others)])
-    columns = ["nonzero", *ORDER, *(f"{method} less {OURS}" for method in others)]
+    columns = ["nonzero", *order, *(f"{method} less {OURS}" for method in others)]
     return f"### {MEASURES[measure]}\n\n{markdown(columns, lines)}"
 
 
 def _found(rows: list[Row]) -> pd.DataFrame:
     """Precision and recall of the support, and of pairs ranked by size, averaged over seeds."""
     columns = {f"{name}, {RULES[rule]}": [row["support_of"][rule][name] for row in rows]
-               for rule in RULES for name in ("precision", "recall", "edges")}  # fmt: skip
+               for rule in rows[0]["learned"] for name in ("precision", "recall", "edges")}  # fmt: skip
     columns["average precision of pairs ranked by size, best score"] = [
         _rank_pairs(row["true"], row["learned"]["best"]) for row in rows
     ]
@@ -233,12 +334,14 @@ def _error_figure(table: pd.DataFrame) -> Any:
 
 def _recovery_figure(row: Row) -> Any:
     """The true structure beside what was learned, each in units of its largest entry."""
-    figure, axes = new_figure(1, 4, figsize=(13, 3.6))
     shown = {"true": row["true"], "true, corrupted": row["corrupted"]}
-    for rule, words in RULES.items():
-        judged = row["support_of"][rule]
-        title = f"SKMTL, {words}\nmu = {row['chosen'][rule]['mu']:g}; precision {judged['precision']:.0%}, "
+    for rule in row["learned"]:
+        judged, purpose = row["support_of"][rule], "to look at" if rule == "stable" else "to predict"
+        title = (
+            f"SKMTL {purpose}: {RULES[rule]}\nmu = {row['chosen'][rule]['mu']:g}; precision {judged['precision']:.0%}, "
+        )
         shown[title + f"recall {judged['recall']:.0%}"] = row["learned"][rule]
+    figure, axes = new_figure(1, len(shown), figsize=(3.3 * len(shown), 3.6))
     for axis, (title, matrix) in zip(axes, shown.items(), strict=True):
         A = np.abs(np.array(matrix))
         image = axis.imshow(np.where(A > 0.0, A / A.max(), np.nan), cmap="viridis", vmin=0.0, vmax=1.0)

@@ -12,23 +12,29 @@ from scipy import stats
 from skmtl._files import write_whole, written_whole
 
 
-def interval(differences: ArrayLike) -> tuple[float, float, float]:
+def interval(differences: ArrayLike, overlap: float = 0.0) -> tuple[float, float, float]:
     """Mean and 95% interval (Student) of paired differences; all numbers for a single one."""
     values = np.asarray(differences, dtype=float)
     mean = float(values.mean())
     if len(values) < 2:
         return mean, -np.inf, np.inf
-    half = float(stats.t.ppf(0.975, len(values) - 1) * stats.sem(values))
+    half = float(stats.t.ppf(0.975, len(values) - 1) * standard_error(values, overlap))
     return mean, mean - half, mean + half
 
 
-def standard_error(values: ArrayLike) -> float:
-    """The standard error of a mean; NaN for a single value."""
+def standard_error(values: ArrayLike, overlap: float = 0.0) -> float:
+    """The standard error of a mean; NaN for a single value.
+
+    Values of random splits of the same rows are not independent. Their variance over n is too small, and 1/n + overlap
+    takes the place of 1/n, overlap being the ratio of test rows to training rows (Nadeau and Bengio, 2003).
+    """
     values = np.asarray(values, dtype=float)
-    return float(stats.sem(values)) if len(values) > 1 else float("nan")
+    if len(values) < 2:
+        return float("nan")
+    return float(np.std(values, ddof=1) * np.sqrt(1.0 / len(values) + overlap))
 
 
-def compare(values: pd.DataFrame, against: str, **labels: Any) -> pd.DataFrame:
+def compare(values: pd.DataFrame, against: str, *, overlap: float = 0.0, **labels: Any) -> pd.DataFrame:
     """Methods side by side.
 
     Parameters
@@ -37,6 +43,8 @@ def compare(values: pd.DataFrame, against: str, **labels: Any) -> pd.DataFrame:
         A row per repetition, a column per method.
     against : str
         The method that the others are compared with.
+    overlap : float, default=0.0
+        Where repetitions are splits of the same rows: test rows per training row.
     **labels
         Columns that say what the values are of.
 
@@ -53,8 +61,8 @@ def compare(values: pd.DataFrame, against: str, **labels: Any) -> pd.DataFrame:
         row |= {"deviation": column.std(ddof=1) if len(column) > 1 else np.nan, "repetitions": len(column)}
         if method != against:
             differences = column - values[against].to_numpy(dtype=float)
-            row["against"], row["difference_error"] = against, standard_error(differences)
-            row["difference"], row["low"], row["high"] = interval(differences)
+            row["against"], row["difference_error"] = against, standard_error(differences, overlap)
+            row["difference"], row["low"], row["high"] = interval(differences, overlap)
         rows.append(row)
     columns = ["mean", "error", "deviation", "repetitions"]
     columns += ["against", "difference", "difference_error", "low", "high"]

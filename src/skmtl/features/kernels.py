@@ -100,11 +100,10 @@ def can_expand(degree: Any) -> bool:
 
 def polynomial_from(origin: Array, X: Array, Z: Array, *, gamma: float | None, degree: float, coef0: float) -> Array:
     """k(x, z) - k(x, m) - k(m, z) + k(m, m) for k = (gamma x'z + coef0)^degree, without the cancellation."""
-    degree = int(degree)
-    gamma = 1.0 / X.shape[1] if gamma is None else gamma
+    degree, gamma = int(degree), 1.0 / X.shape[1] if gamma is None else gamma
     U, V = X - origin, Z - origin
     # gamma x'z + coef0 = level + a + b + cross.
-    level = gamma * float(origin @ origin) + coef0
+    level = np.float64(gamma * float(origin @ origin) + coef0)
     a, b = (gamma * (U @ origin))[:, None], gamma * (V @ origin)
     cross = gamma * (U @ V.T)
     plane, inner = a + b, a + b + cross

@@ -6,6 +6,7 @@ A predictor is ``transform(X) @ coef``, and its squared norm ``coef' M coef`` wi
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import comb
 from typing import Any, Self
 
 import numpy as np
@@ -16,8 +17,8 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import check_random_state
 
 from skmtl._linalg import Array, eigvalsh
-from skmtl._rows import as_rows, check_kernel_fits
-from skmtl._validation import check_count, check_positive
+from skmtl._rows import as_rows
+from skmtl._validation import LARGEST, check_count, check_kernel_fits, check_plain, check_positive, is_number
 from skmtl.features.kernels import (
     KERNELS,
     Kernel,
@@ -58,6 +59,10 @@ class FeatureMap(BaseEstimator):
     def n_functions(self, n_features: int) -> int:
         """D, the number of basis functions for rows with so many features."""
         return n_features
+
+    def rank(self) -> float:
+        """The largest rank that the kernel can have on any rows, of a map that is fitted."""
+        return np.inf
 
     def size(self, X: Any, *, center: bool) -> float:
         """The mean of the diagonal of the kernel on the rows of X; of features about their mean with ``center``."""
@@ -152,6 +157,12 @@ class KernelMap(FeatureMap):
     def n_functions(self, n_features: int) -> int:
         return int(self.X_fit_.shape[0])
 
+    def rank(self) -> float:
+        degree = (self.params or {}).get("degree", 3)
+        if self.kernel not in ("poly", "polynomial") or not can_expand(degree):
+            return np.inf
+        return float(comb(self.X_fit_.shape[1] + int(degree), int(degree)))
+
     def size(self, X: Any, *, center: bool) -> float:
         return float(np.mean(kernel_diagonal(X, self._evaluate)))
 
@@ -167,14 +178,16 @@ class KernelMap(FeatureMap):
     def _evaluate(self, X: Any, other: Any) -> Array:
         """The kernel at pairs of rows."""
         if self._expands(X):
-            params = {"gamma": None, "degree": 3, "coef0": 1.0, **(self.params or {})}
-            return polynomial_from(*(self.scaled(rows) for rows in (self.origin_, X, other)), **params)
+            params = {"gamma": None, "degree": 3.0, "coef0": 1.0, **(self.params or {})}
+            with np.errstate(over="ignore", invalid="ignore"):
+                return polynomial_from(*(self.scaled(rows) for rows in (self.origin_, X, other)), **params)
         # Scikit-learn has shorter ways for a set of rows and itself.
         one = self.scaled(self._moved(X))
         two = one if other is X else self.scaled(self._moved(other))
-        return np.asarray(
-            pairwise_kernels(one, two, metric=self.kernel, filter_params=True, **(self.params or {})), dtype=float
-        )
+        # What overflows is refused with a sentence by those who read it.
+        with np.errstate(over="ignore", invalid="ignore"):
+            K = pairwise_kernels(one, two, metric=self.kernel, filter_params=True, **(self.params or {}))
+        return np.asarray(K, dtype=float)
 
     def _expands(self, X: Any) -> bool:
         """Whether the kernel is a polynomial that is seen from the origin."""
@@ -272,7 +285,11 @@ class NystroemMap(KernelMap):
 
     def _given(self, n_features: int) -> Any:
         given: Any = self.landmarks
-        points = sparse.csr_array(given) if sparse.issparse(given) else np.array(given, dtype=np.float64)
+        check_plain("landmarks", given)
+        try:
+            points = sparse.csr_array(given) if sparse.issparse(given) else np.array(given, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ValueError(f"landmarks={given!r:.50} is neither a name nor an array of rows.") from error
         if points.ndim != 2 or points.shape[1] != n_features or points.shape[0] == 0:
             raise ValueError(f"landmarks has shape {points.shape}; it must be (n_components, {n_features}).")
         if self.n_components not in (None, points.shape[0]):
@@ -284,7 +301,10 @@ class NystroemMap(KernelMap):
     def _drawn(self, X: Any) -> Any:
         rows = as_rows(X)
         count = min(check_count("n_components", self.n_components), rows.shape[0])
-        seed = int(check_random_state(self.random_state).randint(2**31))
+        try:
+            seed = int(check_random_state(self.random_state).randint(2**31))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"random_state={self.random_state!r:.50} is no seed: {error}") from error
         if self.landmarks == "uniform":
             return uniform_landmarks(rows, count, seed)
         if self.landmarks == "leverage":
@@ -311,8 +331,13 @@ def make_feature_map(
 
     ``feature_scale`` is for kernels that are not the features themselves, and ``up_to_constants`` for exact ones.
     """
-    if not callable(kernel) and kernel not in tuple(KERNELS):
+    if not callable(kernel) and not (isinstance(kernel, str) and kernel in KERNELS):
         raise unknown_kernel(kernel)
+    if not is_number(coef0) or not abs(coef0) <= LARGEST:
+        raise ValueError(f"coef0={coef0!r:.50} must be a number.")
+    if kernel_params is not None and not isinstance(kernel_params, Mapping):
+        raise TypeError(f"kernel_params={kernel_params!r:.50} is not a mapping of names to values.")
+    degree = check_positive("degree", degree)
     # Without a gamma every kernel falls back on its own default.
     own = {} if gamma is None or callable(kernel) else {"gamma": check_positive("gamma", gamma, zero=True)}
     params = kernel_params if callable(kernel) else {**own, "degree": degree, "coef0": coef0}

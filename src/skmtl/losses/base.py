@@ -91,7 +91,10 @@ class Loss(BaseEstimator):
         raise NotImplementedError(f"{self.name!r} takes each label by itself.")
 
     def smoothed(self, width: float) -> "Loss":
-        """The loss with its corners rounded over ``width``, at most width / 2 below it; itself if it has none."""
+        """The loss with its corners rounded over ``width``; itself if it has none.
+
+        Its gradients u are dual points of the loss near the scores: V(f) + V*(u) - u f is at most width for each label.
+        """
         return self
 
 

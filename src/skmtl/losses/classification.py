@@ -5,6 +5,7 @@ from scipy.special import expit, xlogy
 
 from skmtl._linalg import Array, Mask
 from skmtl.losses.base import ROUNDING, Loss, per_weight
+from skmtl.losses.corners import barrier, bend, ramp, shares
 
 
 class Logistic(Loss):
@@ -125,14 +126,14 @@ class Hinge(Loss):
 
 
 class SmoothedHinge(Hinge):
-    r"""A hinge whose corner is a parabola of the given width.
+    r"""A hinge with its corner rounded.
 
-    .. math:: V(y, f) = \max_{0 \le p \le 1} p (1 - yf) - w p^2 / 2
+    .. math:: V(y, f) = \max_{0 \le p \le 1} p (1 - yf) + \tfrac{w}{2} (\log p + \log(1 - p))
 
     Parameters
     ----------
     width : float
-        The width w > 0 of the parabola; the loss is at most w / 2 below the hinge.
+        The width w > 0; dual points are within w / 2 of those of the hinge.
 
     See Also
     --------
@@ -142,9 +143,9 @@ class SmoothedHinge(Hinge):
     --------
     >>> import numpy as np
     >>> from skmtl.losses import Hinge
-    >>> smooth = Hinge().smoothed(0.5)
-    >>> [smooth.value(np.ones(1), np.array([f]), np.ones(1)) for f in (0.0, 1.0, 2.0)]
-    [0.75, 0.0, 0.0]
+    >>> smooth = Hinge().smoothed(0.01)
+    >>> [round(-smooth.gradient(np.ones(1), np.array([f]), np.ones(1)).item(), 3) for f in (0.0, 1.0, 2.0)]
+    [0.995, 0.5, 0.005]
     """
 
     has_corner = False
@@ -152,24 +153,18 @@ class SmoothedHinge(Hinge):
     def __init__(self, width: float) -> None:
         self.width = width
 
-    def _p(self, Y: Array, F: Array) -> Array:
-        return np.clip((1.0 - Y * F) / self.width, 0.0, 1.0)
-
     def value(self, Y: Array, F: Array, weight: Array) -> float:
-        p = self._p(Y, F)
-        return float(np.sum(weight * (p * (1.0 - Y * F) - 0.5 * self.width * p**2)))
+        return float(np.sum(weight * ramp(1.0 - Y * F, 0.5 * self.width)))
 
     def gradient(self, Y: Array, F: Array, weight: Array) -> Array:
-        return -weight * Y * self._p(Y, F)
+        return -weight * Y * shares(1.0 - Y * F, 0.5 * self.width)[0]
 
     def curvature(self, Y: Array, F: Array, weight: Array) -> Array:
-        # On the straight part too: the parabola through the same point with the same slope, which lies above the loss.
-        # Without it, labels just left of the corner would not be seen coming.
-        return weight * (Y * F < 1.0) / np.maximum(1.0 - Y * F, self.width)
+        return weight * bend(1.0 - Y * F, 0.5 * self.width)
 
     def conjugate(self, Y: Array, U: Array, weight: Array) -> float:
         p = _dual_probability(Y, U, weight)
-        return np.inf if p is None else float(np.sum(weight * (0.5 * self.width * p**2 - p)))
+        return np.inf if p is None else float(np.sum(weight * (barrier(p, 0.5 * self.width) - p)))
 
 
 def _dual_probability(Y: Array, U: Array, weight: Array, largest: float = 1.0) -> Array | None:

@@ -3,7 +3,9 @@
 import numpy as np
 
 from skmtl._linalg import Array
+from skmtl._validation import is_number
 from skmtl.losses.base import ROUNDING, Loss, per_weight
+from skmtl.losses.corners import barrier, bend, ramp, shares, split
 
 
 class Quantile(Loss):
@@ -39,7 +41,7 @@ class Quantile(Loss):
         self.level = level
 
     def check(self) -> None:
-        if not 0.0 < self.level < 1.0:
+        if not (is_number(self.level) and 0.0 < self.level < 1.0):
             raise ValueError(f"level={self.level!r} of Quantile must lie between 0 and 1.")
 
     def smoothed(self, width: float) -> "SmoothedQuantile":
@@ -63,16 +65,16 @@ class Quantile(Loss):
 
 
 class SmoothedQuantile(Quantile):
-    r"""The loss of a quantile whose corner is a parabola of the given width.
+    r"""The loss of a quantile with its corner rounded.
 
-    .. math:: V(y, f) = \max_{-q \le u \le 1 - q} u (f - y) - w u^2 / 2
+    .. math:: V(y, f) = \max_{0 \le b \le 1} (1 - q - b)(f - y) + \tfrac{w}{2} (\log b + \log(1 - b))
 
     Parameters
     ----------
     level : float in (0, 1)
         The level q.
     width : float
-        The width w > 0 of the parabola; the loss is at most w / 2 below that of the quantile.
+        The width w > 0; dual points are within w / 2 of those of the quantile.
 
     See Also
     --------
@@ -82,9 +84,9 @@ class SmoothedQuantile(Quantile):
     --------
     >>> import numpy as np
     >>> from skmtl.losses import Quantile
-    >>> smooth = Quantile(level=0.5).smoothed(1.0)
-    >>> [smooth.value(np.zeros(1), np.array([f]), np.ones(1)) for f in (0.0, 0.5, 2.0)]
-    [0.0, 0.125, 0.875]
+    >>> smooth = Quantile(level=0.5).smoothed(0.01)
+    >>> [round(smooth.gradient(np.zeros(1), np.array([f]), np.ones(1)).item(), 3) for f in (0.0, 0.5, 2.0)]
+    [0.0, 0.49, 0.498]
     """
 
     has_corner = False
@@ -93,24 +95,20 @@ class SmoothedQuantile(Quantile):
         super().__init__(level)
         self.width = width
 
-    def _u(self, Y: Array, F: Array) -> Array:
-        return np.clip((F - Y) / self.width, -self.level, 1.0 - self.level)
-
     def value(self, Y: Array, F: Array, weight: Array) -> float:
-        u = self._u(Y, F)
-        return float(np.sum(weight * (u * (F - Y) - 0.5 * self.width * u**2)))
+        return float(np.sum(weight * ((1.0 - self.level) * (F - Y) + ramp(Y - F, 0.5 * self.width))))
 
     def gradient(self, Y: Array, F: Array, weight: Array) -> Array:
-        return weight * self._u(Y, F)
+        # b and 1 - b, so that what is near zero stays exact.
+        b, rest = shares(Y - F, 0.5 * self.width)
+        return weight * np.where(b < rest, 1.0 - self.level - b, rest - self.level)
 
     def curvature(self, Y: Array, F: Array, weight: Array) -> Array:
-        # On the straight parts that of a parabola through the same point with the same slope, so that a label is seen
-        # before its corner is reached.
-        return weight / np.maximum(self.width, np.abs(F - Y) / max(self.level, 1.0 - self.level))
+        return weight * bend(Y - F, 0.5 * self.width)
 
     def conjugate(self, Y: Array, U: Array, weight: Array) -> float:
-        u = per_weight(U, weight)
-        return float(np.sum(U * Y + 0.5 * self.width * U * u)) if self._inside(u) else np.inf
+        b = 1.0 - self.level - per_weight(U, weight)
+        return super().conjugate(Y, U, weight) + float(np.sum(weight * barrier(b, 0.5 * self.width)))
 
 
 class EpsilonInsensitive(Loss):
@@ -144,7 +142,7 @@ class EpsilonInsensitive(Loss):
         self.epsilon = epsilon
 
     def check(self) -> None:
-        if not 0.0 <= self.epsilon < np.inf:
+        if not (is_number(self.epsilon) and 0.0 <= self.epsilon < np.inf):
             raise ValueError(f"epsilon={self.epsilon!r} of EpsilonInsensitive must be a number >= 0.")
 
     def smoothed(self, width: float) -> "SmoothedEpsilonInsensitive":
@@ -169,16 +167,19 @@ class EpsilonInsensitive(Loss):
 
 
 class SmoothedEpsilonInsensitive(EpsilonInsensitive):
-    r"""The error beyond a margin, its corners parabolas of the given width.
+    r"""The error beyond a margin with its corners rounded: two ramps, one for errors of either sign.
 
-    .. math:: V(y, f) = \max_{|u| \le 1} u (f - y) - \epsilon |u| - w u^2 / 2
+    .. math::
+
+        V(y, f) = h(f - y - \epsilon) + h(y - f - \epsilon), \quad
+        h(z) = \max_{0 \le b \le 1} b z + \tfrac{w}{2} (\log b + \log(1 - b))
 
     Parameters
     ----------
     epsilon : float
         The margin, >= 0.
     width : float
-        The width w > 0 of the parabolas; the loss is at most w / 2 below that without them.
+        The width w > 0; dual points are within w of those without rounding.
 
     See Also
     --------
@@ -188,9 +189,9 @@ class SmoothedEpsilonInsensitive(EpsilonInsensitive):
     --------
     >>> import numpy as np
     >>> from skmtl.losses import EpsilonInsensitive
-    >>> smooth = EpsilonInsensitive(epsilon=0.5).smoothed(0.5)
-    >>> [smooth.value(np.zeros(1), np.array([f]), np.ones(1)) for f in (0.5, 1.0, 2.0)]
-    [0.0, 0.25, 1.25]
+    >>> smooth = EpsilonInsensitive(epsilon=0.5).smoothed(0.01)
+    >>> [round(smooth.gradient(np.zeros(1), np.array([f]), np.ones(1)).item(), 3) for f in (0.0, 0.5, 2.0)]
+    [0.0, 0.495, 0.995]
     """
 
     has_corner = False
@@ -199,20 +200,24 @@ class SmoothedEpsilonInsensitive(EpsilonInsensitive):
         super().__init__(epsilon)
         self.width = width
 
-    def _size(self, Y: Array, F: Array) -> Array:
-        return np.minimum(self._excess(Y, F) / self.width, 1.0)
+    def _ramps(self, Y: Array, F: Array) -> tuple[Array, Array]:
+        return F - Y - self.epsilon, Y - F - self.epsilon
 
     def value(self, Y: Array, F: Array, weight: Array) -> float:
-        size = self._size(Y, F)
-        return float(np.sum(weight * size * (self._excess(Y, F) - 0.5 * self.width * size)))
+        return float(np.sum(weight * sum(ramp(z, 0.5 * self.width) for z in self._ramps(Y, F))))
 
     def gradient(self, Y: Array, F: Array, weight: Array) -> Array:
-        return weight * np.sign(F - Y) * self._size(Y, F)
+        above, below = (shares(z, 0.5 * self.width)[0] for z in self._ramps(Y, F))
+        return weight * (above - below)
 
     def curvature(self, Y: Array, F: Array, weight: Array) -> Array:
-        # As for a smoothed hinge: a parabola that lies above the straight part.
-        excess = self._excess(Y, F)
-        return weight * (excess > 0.0) / np.maximum(excess, self.width)
+        above, below = (bend(z, 0.5 * self.width) for z in self._ramps(Y, F))
+        return weight * (above + below)
 
     def conjugate(self, Y: Array, U: Array, weight: Array) -> float:
-        return super().conjugate(Y, U, weight) + 0.5 * self.width * float(np.sum(U * per_weight(U, weight)))
+        base, m = super().conjugate(Y, U, weight), 0.5 * self.width
+        if not np.isfinite(base):
+            return base
+        u = np.minimum(np.abs(per_weight(U, weight)), 1.0)
+        b = split(u, self.epsilon, m)
+        return base + float(np.sum(weight * (2.0 * self.epsilon * b + barrier(b + u, m) + barrier(b, m))))

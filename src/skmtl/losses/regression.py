@@ -3,6 +3,7 @@
 import numpy as np
 
 from skmtl._linalg import Array
+from skmtl._validation import is_number
 from skmtl.losses.base import ROUNDING, Loss, per_weight
 
 
@@ -36,7 +37,7 @@ class Huber(Loss):
         self.delta = delta
 
     def check(self) -> None:
-        if not self.delta > 0.0:
+        if not (is_number(self.delta) and self.delta > 0.0):
             raise ValueError(f"delta={self.delta!r} of Huber must be > 0.")
 
     def value(self, Y: Array, F: Array, weight: Array) -> float:

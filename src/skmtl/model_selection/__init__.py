@@ -3,6 +3,8 @@
 from skmtl.model_selection.compare import compare_methods
 from skmtl.model_selection.coverage import interval_coverage
 from skmtl.model_selection.cv import MultiTaskClassifierCV, MultiTaskRegressorCV
+from skmtl.model_selection.gains import describe_gains
+from skmtl.model_selection.held_out import describe_comparison
 from skmtl.model_selection.judging import Judgement, judge_model
 from skmtl.model_selection.kernel_choice import KernelChoice, choose_kernel, quick_search
 from skmtl.model_selection.other_candidates import best_candidate
@@ -16,7 +18,6 @@ from skmtl.model_selection.path import StructurePath, structure_path
 from skmtl.model_selection.readable import both_graphs, readable_graph
 from skmtl.model_selection.scores import SCORES, target_scores
 from skmtl.model_selection.stability import edge_stability
-from skmtl.model_selection.verdict import describe_comparison
 
 __all__ = [
     "SCORES",
@@ -32,6 +33,7 @@ __all__ = [
     "choose_parameters",
     "compare_methods",
     "describe_comparison",
+    "describe_gains",
     "edge_stability",
     "given_parameters",
     "interval_coverage",

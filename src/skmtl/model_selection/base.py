@@ -16,9 +16,10 @@ from skmtl.estimators.base import check_labels
 from skmtl.estimators.clean import clean
 from skmtl.losses.base import check_loss
 from skmtl.model_selection.candidates import make_results
-from skmtl.model_selection.choice_verdict import describe_choice
+from skmtl.model_selection.recommended import is_auto
 from skmtl.model_selection.scores import score_name
 from skmtl.model_selection.search import select
+from skmtl.model_selection.verdict import describe_choice
 
 # What was learned about rows and tasks, and can be asked of a search too.
 DELEGATED = (
@@ -113,7 +114,9 @@ class MultiTaskSearch(DrawsRelations, BaseEstimator):
         given = self.get_params(deep=False)
         known = self.model_class().get_params(deep=False)
         shared = {name: value for name, value in given.items() if name in known}
-        if isinstance(self.kernel, list | tuple) and self.kernel:
+        if is_auto(self.kernel):
+            shared["kernel"] = "linear"
+        elif isinstance(self.kernel, list | tuple) and self.kernel:
             shared["kernel"] = self.kernel[0]
         return self.model_class(**{**shared, "penalty": "independent", "metric_rounds": 0})
 

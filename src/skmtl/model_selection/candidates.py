@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 
 from skmtl._linalg import Array
@@ -162,9 +163,10 @@ def default_gammas(kernel: Kernel, X: Any) -> list[float | None]:
     facts = KERNELS.get(kernel) if isinstance(kernel, str) else None
     if facts is None or facts.distances is None:
         return [None]
-    rows = X[:: -(-X.shape[0] // ROWS_FOR_MEDIAN)]
+    # Rows that stand twice say nothing about the width, and a weight is as good as a repetition.
+    rows = X if sparse.issparse(X) else np.unique(X, axis=0)
+    rows = rows[:: -(-rows.shape[0] // ROWS_FOR_MEDIAN)]
     between = facts.distances(rows)[np.triu_indices(rows.shape[0], 1)]
-    # Rows that stand twice say nothing about the width.
     between = between[between > 0.0]
     return [factor / float(np.median(between)) for factor in GAMMA_FACTORS] if len(between) else [None]
 

@@ -20,9 +20,10 @@ from skmtl.losses.base import Loss, check_loss
 from skmtl.model_selection.base import MultiTaskSearch
 from skmtl.model_selection.cv import MultiTaskRegressorCV
 from skmtl.model_selection.folds import Callback, Progress, Split, keep_finished, make_splits, test_labels
-from skmtl.model_selection.held_out import compare_scores, score_constant, score_tasks, test_share
+from skmtl.model_selection.held_out import compare_scores, score_constant, score_tasks
 from skmtl.model_selection.scores import Score, check_score, own_score, score_name
 from skmtl.model_selection.search import select
+from skmtl.model_selection.verdict import test_share
 from skmtl.penalties import PENALTIES, Independent, check_penalty
 from skmtl.targets import TaskData
 

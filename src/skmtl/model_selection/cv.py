@@ -61,8 +61,11 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         Folds searched in parallel, through joblib.
     loss : {"square", "huber", "quantile", "epsilon_insensitive", "poisson"} or Loss, default="square"
         As in :class:`MultiTaskRegressor`, like all that follows.
-    kernel : str, callable or list of them, default="linear"
-        The kernel, or kernels to choose from, each with inverse widths of its own.
+    kernel : str, callable or list of them, default="auto"
+        The kernel, or kernels to choose from, each with inverse widths of its own. With "auto" what does best on public
+        sets: "linear", "rbf" and "laplacian" are tried, the better of the last two with a metric too, and independent
+        tasks also with strengths of their own. Only "linear" for losses that are not quadratic, for sparse rows, and
+        for more than 2,000 rows without landmarks.
     degree, coef0 : float
         Parameters of the kernel.
     kernel_params : mapping, optional
@@ -77,10 +80,11 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         Whether tasks are brought to unit variance for the fit.
     balance_tasks : bool, default=False
         Whether every task counts the same however many labels it has.
-    metric_rounds : int or list of int, default=0
+    metric_rounds : int or list of int, optional
         How often features are scaled by how much the predictors change along them, see
         :class:`MultiTaskRegressor`. Of a list the best number is chosen, on folds that learn the metric on their
-        training rows; at the inverse width that is best without a metric, and those next to it.
+        training rows; at the inverse width that is best without a metric, and those next to it. By default 0, 1 and 2
+        are tried with ``kernel="auto"`` on folds, else 0.
     feature_groups : array-like of shape (n_features,), optional
         Groups of features that are scaled together.
     solver : {"auto", "newton", "anderson", "alternating"}, default="auto"
@@ -153,7 +157,7 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         rule: str = "best",
         n_jobs: int | None = None,
         loss: str | Loss = "square",
-        kernel: Kernel | Sequence[Kernel] = "linear",
+        kernel: Kernel | Sequence[Kernel] = "auto",
         degree: float = 3,
         coef0: float = 1.0,
         kernel_params: Mapping[str, Any] | None = None,
@@ -162,7 +166,7 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         fit_intercept: bool = True,
         scale_targets: bool = True,
         balance_tasks: bool = False,
-        metric_rounds: int | Sequence[int] = 0,
+        metric_rounds: int | Sequence[int] | None = None,
         feature_groups: ArrayLike | None = None,
         solver: str = "auto",
         tol: float = 1e-6,
@@ -234,8 +238,11 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         Folds searched in parallel, through joblib.
     loss : {"square", "logistic", "softmax", "hinge", "squared_hinge"} or Loss, default="square"
         As in :class:`MultiTaskClassifier`, like all that follows.
-    kernel : str, callable or list of them, default="linear"
-        The kernel, or kernels to choose from, each with inverse widths of its own.
+    kernel : str, callable or list of them, default="auto"
+        The kernel, or kernels to choose from, each with inverse widths of its own. With "auto" those that do
+        best on public sets: "linear", "rbf" and "laplacian" are tried, the better of the last two with a metric too.
+        Only "linear" for losses that are not quadratic, for sparse rows, and for more than 2,000 rows without
+        landmarks.
     degree, coef0 : float
         Parameters of the kernel.
     kernel_params : mapping, optional
@@ -248,10 +255,11 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         Whether each task has a constant.
     balance_tasks : bool, default=False
         Whether every task counts the same however many labels it has.
-    metric_rounds : int or list of int, default=0
+    metric_rounds : int or list of int, optional
         How often features are scaled by how much the predictors change along them, see
         :class:`MultiTaskRegressor`. Of a list the best number is chosen, on folds that learn the metric on their
-        training rows; at the inverse width that is best without a metric, and those next to it.
+        training rows; at the inverse width that is best without a metric, and those next to it. By default 0, 1 and 2
+        are tried with ``kernel="auto"`` on folds, else 0.
     feature_groups : array-like of shape (n_features,), optional
         Groups of features that are scaled together.
     solver : {"auto", "newton", "anderson", "alternating"}, default="auto"
@@ -305,7 +313,7 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         rule: str = "best",
         n_jobs: int | None = None,
         loss: str | Loss = "square",
-        kernel: Kernel | Sequence[Kernel] = "linear",
+        kernel: Kernel | Sequence[Kernel] = "auto",
         degree: float = 3,
         coef0: float = 1.0,
         kernel_params: Mapping[str, Any] | None = None,
@@ -313,7 +321,7 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         landmarks: Landmarks = "uniform",
         fit_intercept: bool = True,
         balance_tasks: bool = False,
-        metric_rounds: int | Sequence[int] = 0,
+        metric_rounds: int | Sequence[int] | None = None,
         feature_groups: ArrayLike | None = None,
         solver: str = "auto",
         tol: float = 1e-6,

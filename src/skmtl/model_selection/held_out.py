@@ -1,17 +1,28 @@
 """Scores on rows held out, task by task, and the paired differences between two models."""
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from skmtl._linalg import Array
 from skmtl.model_selection.candidates import standard_error
 from skmtl.model_selection.folds import Split, test_labels
-from skmtl.model_selection.scores import Score, own_score
-from skmtl.model_selection.verdict import ALL_TASKS, WORSE, judge_interval
+from skmtl.model_selection.scores import Score, constant_predictions, own_score
+from skmtl.model_selection.verdict import (
+    ALL_TASKS,
+    WORSE,
+    PairedScores,
+    column_means,
+    describe_alone,
+    describe_verdict,
+    judge_interval,
+    paired_interval,
+)
+from skmtl.penalties import Independent
 from skmtl.targets import Labels, TaskData
 
 
@@ -21,24 +32,12 @@ def score_tasks(score: Score, data: TaskData, labels: Labels, F: Array) -> Array
     return np.append(per_task, own_score(score, data)(labels, F))
 
 
-def constant_predictions(data: TaskData, train: NDArray[np.intp], labels: Labels) -> Array:
-    """The mean of the training labels of each task, laid out like the labels of test rows."""
-    some = data.labels.take(train)
-    means = np.nan_to_num(some.means(some.y))
-    return np.zeros_like(labels.y) + labels.spread(means)
-
-
 def score_constant(score: Score, data: TaskData, splits: Sequence[Split]) -> Array:
     """Scores of the constant on every fold, of shape (n_folds, n_tasks + 1)."""
     rows = [(train, test_labels(data.labels, train, test)) for train, test in splits]
     return np.array(
         [score_tasks(score, data, labels, constant_predictions(data, train, labels)) for train, labels in rows]
     )
-
-
-def test_share(splits: Sequence[Split]) -> float:
-    """The number of test rows to that of training rows."""
-    return float(np.mean([len(test) / len(train) for train, test in splits]))
 
 
 def compare_scores(
@@ -83,25 +82,54 @@ def _beyond(gains: Array) -> NDArray[np.bool_]:
     return np.isnan(gains).all(axis=0) | (column_means(gains) > 2.0 * standard_error(gains.T))
 
 
-def paired_interval(differences: Array, ratio: float, level: float) -> tuple[Array, Array]:
-    """The interval of the mean of each column over folds that share training rows; all numbers for a single fold.
+def describe_comparison(comparison: pd.DataFrame, method: str | None = None, *, kept: str | None = None) -> str:
+    """The verdict of a comparison with independent tasks, in one sentence.
 
-    ``ratio`` is the number of test rows to that of training rows: folds are not independent, and the variance of
-    their mean is (1/K + ratio) times that of one.
+    Parameters
+    ----------
+    comparison : DataFrame
+        What :func:`compare_methods` returns.
+    method : str, optional
+        Which of the methods compared; by default the first.
+    kept : str, optional
+        The method of a model that is kept, where the comparison judges one.
+
+    Returns
+    -------
+    str
+        It begins with "Sharing helps", "Sharing hurts" or "Too close to call", as the interval of the difference over
+        all tasks says; with "Worse than a constant" where that is so, for then nothing else matters.
+
+    See Also
+    --------
+    compare_methods : Makes the comparison.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmtl import MultiTaskRegressorCV, compare_methods
+    >>> from skmtl.model_selection import describe_comparison
+    >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
+    >>> search = MultiTaskRegressorCV(alphas=[0.1, 1.0], mus=[0.9], cv=3)
+    >>> describe_comparison(compare_methods(X, Y, ["sparse"], estimator=search, cv=3))[:22]
+    'Worse than a constant:'
     """
-    known = ~np.isnan(differences)
-    count = known.sum(axis=0)
-    mean = column_means(differences)
-    squares = np.where(known, (differences - mean) ** 2, 0.0).sum(axis=0)
-    variance = squares / np.maximum(count - 1, 1) * (1.0 / np.maximum(count, 1) + ratio)
-    quantile = stats.t.ppf(0.5 + 0.5 * level, np.maximum(count - 1, 1))
-    width = np.where(count > 1, quantile * np.sqrt(variance), np.inf)
-    return mean - width, mean + width
+    known = list(dict.fromkeys(comparison["method"]))
+    name = known[0] if method is None else method
+    if name not in known:
+        raise ValueError(f"method={name!r} was not compared; choose one of {', '.join(map(str, known))}.")
+    rows = comparison[comparison["method"] == name]
+    row: dict[Any, Any] = rows[rows["task"] == ALL_TASKS].iloc[0].to_dict()
+    scoring, constant = str(row["scoring"]), _known(row["constant"])
+    if name == Independent.name:
+        return describe_alone(scoring, row["score"], constant, "Tasks are independent, and nothing is shared")
+    return describe_verdict(_paired(row, constant), kept=kept)
 
 
-def column_means(values: Array) -> Array:
-    """Means over the folds where a score is defined; NaN where there is none."""
-    known = ~np.isnan(values)
-    count = known.sum(axis=0)
-    total = np.where(known, values, 0.0).sum(axis=0)
-    return np.divide(total, count, out=np.full(values.shape[1], np.nan), where=count > 0)
+def _paired(row: dict[Any, Any], constant: float | None) -> PairedScores:
+    numbers = {name: float(row[name]) for name in ("score", "independent", "difference", "low", "high")}
+    return PairedScores(str(row["method"]), str(row["scoring"]), constant=constant, **numbers)
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)

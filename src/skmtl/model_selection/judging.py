@@ -18,10 +18,10 @@ from skmtl.estimators.clean import clean
 from skmtl.losses.base import check_loss
 from skmtl.model_selection.base import MultiTaskSearch
 from skmtl.model_selection.folds import Callback, Fold, Progress, Split, TrainingSource, keep_finished, make_splits
-from skmtl.model_selection.held_out import compare_scores, constant_predictions, score_tasks, test_share
+from skmtl.model_selection.held_out import compare_scores, describe_comparison, score_tasks
 from skmtl.model_selection.path import settle
-from skmtl.model_selection.scores import Score, check_score, own_score, score_name
-from skmtl.model_selection.verdict import ALONE, WORSE, describe_comparison, method_name
+from skmtl.model_selection.scores import Score, check_score, constant_predictions, own_score, score_name
+from skmtl.model_selection.verdict import ALONE, WORSE, method_name, test_share
 from skmtl.penalties import Independent, check_penalty
 from skmtl.solvers.training import Settings
 from skmtl.targets import TaskData

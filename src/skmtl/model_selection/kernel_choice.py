@@ -12,9 +12,9 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 
 from skmtl.model_selection.cv import MultiTaskClassifierCV, MultiTaskRegressorCV
+from skmtl.model_selection.recommended import KERNELS
 from skmtl.penalties import StructurePenalty, check_penalty
 
-KERNELS = ("linear", "rbf")
 # Coarser than the default grids of the searches, for someone is waiting: multiples of the mean of the kernel's
 # diagonal, and values of the penalty's path parameter.
 ALPHAS = np.logspace(-1, -6, 6)
@@ -127,7 +127,7 @@ def choose_kernel(
     search : MultiTaskRegressorCV or MultiTaskClassifierCV, optional
         What is searched at every kernel, with independent tasks instead of its penalty; by default
         ``quick_search()``.
-    kernels : sequence of str, default=("linear", "rbf")
+    kernels : sequence of str, default=("linear", "rbf", "laplacian")
         The first is taken unless another is ahead by 0.01 in the score and by two standard errors over the folds. In
         long format with many tasks only the first is tried, for a sample small enough for the others would have too
         few labels of each task.
@@ -160,9 +160,8 @@ def choose_kernel(
     X = check_array(X, accept_sparse="csr", ensure_all_finite=False)
     if len(kernels) == 1:
         return KernelChoice(kernels[0])
-    if tasks is not None and MOST_ROWS < LABELS_PER_TASK * pd.Series(tasks).nunique() < X.shape[0]:
-        reason = f"Only the {kernels[0]} kernel was tried, for there are many tasks; another has to be asked for."
-        return KernelChoice(kernels[0], reason=reason)
+    if is_crowded(X, tasks):
+        return KernelChoice(kernels[0], reason=crowded_reason(kernels[0]))
     # All kernels on the same rows, so that their scores can be compared.
     rows = min((draw_rows(X, Y, kernel, tasks=tasks) for kernel in kernels), key=len)
     some = X[rows], take_rows(Y, rows), take_rows(tasks, rows)
@@ -171,7 +170,7 @@ def choose_kernel(
         folds = count_folds(callback, len(searches), len(kernels), f"{kernel} kernel")
         one = at_kernel(search, kernel, some[0], penalty="independent", mus=None, cv=CONTEST_FOLDS, callback=folds)
         searches[kernel] = one.fit(*some[:2], tasks=some[2], groups=take_rows(groups, rows))
-        _report(callback, len(searches), len(kernels))
+        report_progress(callback, len(searches), len(kernels))
     best = _winner(searches)
     scores = {kernel: float(one.best_score_) for kernel, one in searches.items()}
     listed = ", ".join(f"{kernel} {score:.4f}" for kernel, score in scores.items())
@@ -180,6 +179,16 @@ def choose_kernel(
         f"({kernels[0]}, unless another is ahead by {MARGIN:g} and by two standard errors)."
     )
     return KernelChoice(best, searches[best].gamma_, scores, reason)
+
+
+def is_crowded(X: Any, tasks: Any) -> bool:
+    """Whether a sample small enough for every kernel would have too few labels of each task."""
+    return tasks is not None and MOST_ROWS < LABELS_PER_TASK * pd.Series(tasks).nunique() < X.shape[0]
+
+
+def crowded_reason(kernel: str) -> str:
+    """Why only one kernel was tried."""
+    return f"Only the {kernel} kernel was tried, for there are many tasks; another has to be asked for."
 
 
 def at_kernel(search: Any, kernel: str, X: Any, *, gamma: float | None = None, **params: Any) -> Any:
@@ -237,14 +246,16 @@ def count_folds(callback: Callback | None, done: int, total: int, what: str) -> 
         return None
 
     def count(state: dict[str, Any]) -> None:
-        # The certificates of the final fit are no folds.
-        if state.get("total"):
-            part = f"{what}, fold {state['done']} of {state['total']}"
-            callback({"done": done + state["done"] / state["total"], "total": total, "part": part})
+        # The certificates of the final fit are no folds. How many there are depends at times on what is found.
+        if "done" in state:
+            share = state["done"] / state["total"] if state["total"] else 0.0
+            of = f" of {state['total']}" if state["total"] else ""
+            callback({"done": done + share, "total": total, "part": f"{what}, fold {state['done']}{of}"})
 
     return count
 
 
-def _report(callback: Callback | None, done: int, total: int) -> None:
+def report_progress(callback: Callback | None, done: int, total: int) -> None:
+    """Tell a callback, where there is one, how many parts are done."""
     if callback is not None:
         callback({"done": done, "total": total})

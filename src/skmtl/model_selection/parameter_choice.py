@@ -9,20 +9,23 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 
 from skmtl.losses.base import check_loss
+from skmtl.model_selection.gains import STEPS, describe_gains
 from skmtl.model_selection.judging import Judgement, best_rival, is_apart, judge_model, parameters_of
 from skmtl.model_selection.kernel_choice import (
-    KERNELS,
     N_FOLDS,
     Callback,
     Index,
     at_kernel,
-    choose_kernel,
     count_folds,
+    crowded_reason,
     draw_rows,
+    is_crowded,
     quick_search,
+    report_progress,
     take_rows,
 )
 from skmtl.model_selection.landmark_choice import choose_landmarks, describe_landmarks, draw_affordable
+from skmtl.model_selection.recommended import AUTO, KERNELS
 from skmtl.model_selection.scores import SCORES
 from skmtl.penalties import Independent, check_penalty
 
@@ -81,7 +84,7 @@ def choose_parameters(
     keep_penalty: bool = False,
     callback: Callback | None = None,
 ) -> ParameterChoice:
-    """Choose the kernel, then everything else, by cross-validation.
+    """Choose kernel, metric and everything else by cross-validation.
 
     Parameters
     ----------
@@ -92,8 +95,9 @@ def choose_parameters(
         Targets or classes, NaN where they are not known.
     search : MultiTaskRegressorCV or MultiTaskClassifierCV, optional
         What is searched, kernel and inverse width apart; by default ``quick_search()``.
-    kernels : sequence of str, default=("linear", "rbf")
-        Kernels to choose from, see :func:`choose_kernel`.
+    kernels : sequence of str, default=("linear", "rbf", "laplacian")
+        Kernels to choose from. These three are tried as ``kernel="auto"`` of the search does it: with a metric too,
+        and with strengths of the tasks' own. In long format with many tasks only the first is tried.
     tasks : array-like of shape (n_samples,), optional
         The task of each row, in long format.
     groups : array-like of shape (n_samples,), optional
@@ -127,31 +131,49 @@ def choose_parameters(
     """
     search = quick_search() if search is None else search
     X = check_array(X, accept_sparse="csr", ensure_all_finite=False)
-    total = 1 + len(kernels) * (len(kernels) > 1)
+    reasons = []
+    if len(kernels) > 1 and is_crowded(X, tasks):
+        kernels, reasons = kernels[:1], [crowded_reason(kernels[0])]
+    # All kernels on the same rows, so that their scores can be compared.
+    rows = min((draw_rows(X, Y, kernel, tasks=tasks) for kernel in kernels), key=len)
 
-    def count_searches(state: dict[str, Any]) -> None:
-        if callback is not None:
-            callback({**state, "total": total})
+    def fit(one: Any, rows: Index) -> Any:
+        return one.fit(X[rows], take_rows(Y, rows), tasks=take_rows(tasks, rows), groups=take_rows(groups, rows))
 
-    found = choose_kernel(X, Y, search=search, kernels=kernels, tasks=tasks, groups=groups, callback=count_searches)
-    quadratic = check_loss(search.loss, purpose=search.model_class.purpose).quadratic
-    n_components = search.n_components or choose_landmarks(found.kernel, X.shape[0], quadratic=quadratic)
-    held = {"n_components": n_components, "random_state": 0} if found.kernel != "linear" else {"n_components": None}
-    fewer = draw_rows(X, Y, found.kernel, tasks=tasks)
-    rows = draw_affordable(X, Y, found.kernel, fewer, n_components=n_components, tasks=tasks, quadratic=quadratic)
-    folds = count_folds(callback, total - 1, total, f"{found.kernel} kernel with relations")
-    fitted = at_kernel(search, found.kernel, X[rows], gamma=found.gamma, callback=folds, **held)
-    fitted.fit(X[rows], take_rows(Y, rows), tasks=take_rows(tasks, rows), groups=take_rows(groups, rows))
-    count_searches({"done": total})
-    reasons = [found.reason] if found.reason else []
+    folds = count_folds(callback, 0, 2, "kernels" if len(kernels) > 1 else f"{kernels[0]} kernel")
+    fitted = fit(_search_kernels(search, kernels, X[rows]).set_params(callback=folds), rows)
+    # What the graph adds is for the judgement to say, once.
+    gains, best = describe_gains(fitted, STEPS[:-1]), fitted.best_estimator_
+    report_progress(callback, 1, 2)
+    held, more = _scale_up(search, best, X, Y, tasks)
+    if len(more) > len(rows):
+        # There is time for more of them, now that the kernel is known.
+        geometry = {"gamma": best.gamma, "metric_rounds": best.metric_rounds}
+        folds = count_folds(callback, 1, 2, f"{best.kernel} kernel on {len(more)} rows")
+        rows = more
+        fitted = fit(at_kernel(search, best.kernel, X[rows], **geometry, callback=folds, **held), rows)
+    report_progress(callback, 2, 2)
+    if len(kernels) > 1:
+        reasons.append(_name_kernel(fitted.best_estimator_))
     if search.n_components is None and held["n_components"] is not None:
         reasons.append(describe_landmarks(held["n_components"], X.shape[0]))
-    reasons += describe_rows(len(rows), X.shape[0])
+    reasons += [*describe_rows(len(rows), X.shape[0]), *([gains] if gains else [])]
     index = best_with_penalty(fitted) if keep_penalty else fitted.best_index_
     # The automatic eps is the one of the candidate, and of the rows that it is fitted to.
     other = {} if index == fitted.best_index_ else parameters_of(fitted, index)
-    estimator = clone(fitted.best_estimator_).set_params(tol=FINAL_TOL, callback=None, **other)
+    estimator = clone(fitted.best_estimator_).set_params(tol=FINAL_TOL, callback=None, **{**held, **other})
     return ParameterChoice(estimator, fitted, rows, tuple(reasons), best_rival(fitted, index))
+
+
+def _scale_up(search: Any, best: Any, X: Any, Y: Any, tasks: Any) -> tuple[dict[str, Any], Index]:
+    """Landmarks where the table is large for the kernel that was found, and the rows that there is time for then."""
+    quadratic = check_loss(search.loss, purpose=search.model_class.purpose).quadratic
+    n_components = search.n_components or choose_landmarks(best.kernel, X.shape[0], quadratic=quadratic)
+    fewer = draw_rows(X, Y, best.kernel, tasks=tasks)
+    more = draw_affordable(X, Y, best.kernel, fewer, n_components=n_components, tasks=tasks, quadratic=quadratic)
+    if best.kernel == "linear" or n_components is None:
+        return {"n_components": None}, more
+    return {"n_components": n_components, "random_state": 0}, more
 
 
 def describe_rows(n_used: int, n_rows: int) -> list[str]:
@@ -171,6 +193,20 @@ def best_with_penalty(search: Any) -> int:
     means = np.where(np.isnan(results["mean_test_score"]), -np.inf, results["mean_test_score"])
     own = np.array([row["penalty"].name == asked for row in results["params"]])
     return int(np.argmax(np.where(own, means, -np.inf))) if own.any() else int(search.best_index_)
+
+
+def _name_kernel(estimator: Any) -> str:
+    """Which kernel is used, and whether on scaled features."""
+    rounds = estimator.metric_rounds
+    times = f", on features scaled {'once' if rounds == 1 else f'{rounds} times'} by how much they matter"
+    return f"The {estimator.kernel} kernel is used{times if rounds else ''}."
+
+
+def _search_kernels(search: Any, kernels: Sequence[str], X: Any) -> Any:
+    """The search, not fitted, at one kernel or at several; the usual ones as the search itself recommends."""
+    if len(kernels) == 1:
+        return at_kernel(search, kernels[0], X)
+    return clone(search).set_params(kernel=AUTO if tuple(kernels) == KERNELS else list(kernels))
 
 
 def given_parameters(estimator: Any, X: Any, Y: Any, *, search: Any = None, tasks: Any = None) -> ParameterChoice:

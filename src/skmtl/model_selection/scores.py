@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import average_precision_score, get_scorer, roc_auc_score
 
 from skmtl._linalg import Array, mean_known
 from skmtl._validation import check_rows, check_targets, check_task_names, check_weight
 from skmtl.estimators.base import assign
 from skmtl.model_selection.candidates import Answer, candidate_estimator
-from skmtl.model_selection.folds import Fold
+from skmtl.model_selection.folds import Fold, Split, test_labels
 from skmtl.targets import ErrorSums, Labels, TableLabels, TaskData
 
 # Of labels, predictions laid out like them, and a variance per task or None for that of the labels themselves.
@@ -215,6 +215,23 @@ def own_score(score: Score, data: TaskData) -> Callable[[Labels, Array], float]:
         return score.signed_total(test, F, variance, one_class=one_class)
 
     return evaluate
+
+
+def constant_predictions(data: TaskData, train: NDArray[np.intp], labels: Labels) -> Array:
+    """The mean of the training labels of each task, laid out like the labels of test rows."""
+    some = data.labels.take(train)
+    means = np.nan_to_num(some.means(some.y))
+    return np.zeros_like(labels.y) + labels.spread(means)
+
+
+def constant_score(name: str, data: TaskData, splits: Sequence[Split]) -> float | None:
+    """The mean over folds of the score of a constant, of all tasks together; None where the score has none."""
+    if name not in SCORES:
+        return None
+    score, labels = own_score(SCORES[name], data), data.labels
+    tests = [(train, test_labels(labels, train, test)) for train, test in splits]
+    values = np.array([score(some, constant_predictions(data, train, some)) for train, some in tests])
+    return None if np.isnan(values).all() else float(np.nanmean(values))
 
 
 def _check_signs(Y: Array) -> None:

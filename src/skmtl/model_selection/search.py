@@ -19,7 +19,6 @@ from skmtl.losses import Loss
 from skmtl.model_selection.candidates import (
     ALPHAS,
     COMMONS,
-    EPS_FACTORS,
     LONG_COMMONS,
     Answer,
     Candidate,
@@ -41,6 +40,7 @@ from skmtl.model_selection.folds import Fold, Progress, Split, TrainingSource, k
 from skmtl.model_selection.loo import check_loo, loo_splits, search_loo
 from skmtl.model_selection.metric_choice import check_metric_rounds, is_scalable, score_rounds
 from skmtl.model_selection.own_strengths import score_own_strengths
+from skmtl.model_selection.recommended import Plan, is_auto, recommend, score_in_steps
 from skmtl.model_selection.scores import SCORES, Evaluate, own_evaluate, own_score, score_name, scorer_evaluate
 from skmtl.solvers.training import Effort, Training
 from skmtl.targets import Labels, TaskData
@@ -115,27 +115,29 @@ def _score_grid(search: Any, sources: _Sources, run: Run, progress: Progress, n_
     """
     data = sources.data
     variants = make_penalties(search.penalty, search.mus, data.labels.n_tasks)
-    kernels = _kernels(search)
-    learns_metric = not np.isscalar(search.metric_rounds) or search.metric_rounds != 0
-    rounds = check_metric_rounds(search.metric_rounds, kernels) if learns_metric else [0]
+    plan = _plan(search, data, sources.loss)
+    kernels, rounds, own = plan.kernels, list(plan.rounds), plan.own_strengths
     gammas = _gammas(search, kernels, data)
-    eps_factors = check_grid("eps_factors", search.eps_factors, EPS_FACTORS, zero=False)
+    eps_factors = check_grid("eps_factors", search.eps_factors, plan.eps_factors, zero=False)
     commons = check_grid("commons", search.commons, LONG_COMMONS if data.labels.long else COMMONS)
     commons = commons if data.labels.n_tasks > 1 else [0.0]
     alphas = {kernel: _alphas(search, sources, Geometry(kernel, gammas[kernel][0])) for kernel in kernels}
 
-    def score(source: TrainingSource, some: Sequence[Variant], parts: Sequence[float] = commons) -> Scored:
+    def score(
+        source: TrainingSource,
+        some: Sequence[Variant],
+        parts: Sequence[float] = commons,
+        strengths: Sequence[float] | None = None,
+    ) -> Scored:
         geometry = Geometry.from_estimator(source.model)
-        candidates = make_candidates(
-            some, alphas=alphas[geometry.kernel], eps_factors=eps_factors, commons=parts, geometry=geometry
-        )
+        chances = alphas[geometry.kernel] if strengths is None else strengths
+        candidates = make_candidates(some, alphas=chances, eps_factors=eps_factors, commons=parts, geometry=geometry)
         if geometry.metric_rounds:
             # The metric is learned with a common component, and is another one with another component.
             candidates = [one for one in candidates if one.settings.common == source.model.common]
         return candidates, run(source, candidates) if candidates else NO_SCORES
 
     first = [Geometry(kernel, gamma) for kernel in kernels for gamma in gammas[kernel]]
-    own = _own_strengths(search)
     if len(first) == 1 and rounds == [0] and not own:
         progress.total = n_parts
         return score(sources.open(first[0]), variants)
@@ -171,8 +173,11 @@ def _score_grid(search: Any, sources: _Sources, run: Run, progress: Progress, n_
         effort, rest = search_effort(sources.model), {"cv": search.cv, "scoring": search.scoring}
         scored.append(score_own_strengths(sources.open(best.geometry), best, chances, effort=effort, **rest))
     parts = [best.settings.common] if best.geometry.metric_rounds else commons
-    scored.append(score(sources.open(best.geometry), variants[1:], parts))
-    return _join(scored)
+    chosen = sources.open(best.geometry)
+    if not plan.in_steps:
+        return _join([*scored, score(chosen, variants[1:], parts)])
+    strengths = alphas[best.geometry.kernel]
+    return _join([*scored, *score_in_steps(variants[1:], strengths, lambda some, at: score(chosen, some, parts, at))])
 
 
 def _join(scored: Sequence[Scored]) -> Scored:
@@ -184,6 +189,19 @@ def _join(scored: Sequence[Scored]) -> Scored:
 def _best(scored: Sequence[Scored]) -> Candidate:
     candidates, outcome = _join(scored)
     return candidates[choose(outcome, "best")]
+
+
+def _plan(search: Any, data: TaskData, loss: Loss) -> Plan:
+    """What to try: as the user says, and as is recommended where no kernel is named."""
+    given = search.metric_rounds
+    if not is_auto(search.kernel):
+        kernels = _kernels(search)
+        learns_metric = given is not None and (not np.isscalar(given) or given != 0)
+        rounds = check_metric_rounds(given, kernels) if learns_metric else [0]
+        return Plan(tuple(kernels), tuple(rounds), own_strengths=_own_strengths(search))
+    plan = recommend(search, data, loss)
+    rounds = list(plan.rounds) if given is None else check_metric_rounds(given, plan.kernels)
+    return replace(plan, rounds=tuple(rounds), own_strengths=plan.own_strengths or _own_strengths(search))
 
 
 def _kernels(search: Any) -> list[Any]:

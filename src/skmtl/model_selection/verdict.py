@@ -5,14 +5,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
+import numpy as np
+from scipy import stats
 
+from skmtl._linalg import Array
+from skmtl.model_selection.scores import constant_score
 from skmtl.penalties import Independent
+from skmtl.targets import TaskData
 
 ALL_TASKS = "(all tasks)"
 HELPS, HURTS, CLOSE, WORSE = "helps", "hurts", "too close to call", "no better than a constant"
 ALONE = "nothing is shared"
 OPENINGS = {HELPS: "Sharing helps", HURTS: "Sharing hurts", CLOSE: "Too close to call"}
+PASSED_OVER = ", the sparsest within one standard error of the best"
+LEVEL = 0.95
 FEWEST_DECIMALS, MOST_DECIMALS = 3, 6
 
 
@@ -64,10 +70,10 @@ def describe_verdict(paired: PairedScores, *, kept: str | None = None, note: str
             f"with independent tasks, but {said(paired.constant)} for the same prediction at every row."
         )
     against = "" if paired.constant is None else f"; a constant has {said(paired.constant)}"
-    if paired.difference == paired.low == paired.high == 0.0:
-        same = f"both have {paired.scoring} {said(paired.score)}{against}."
-        return f"Sharing changes nothing: {paired.method} and independent tasks agree on every fold, {same}"
     saved = "" if kept is None else f" The model that is kept is {kept}{note}."
+    if paired.difference == paired.low == paired.high == 0.0:
+        same = f"both have {paired.scoring} {said(paired.score)}{against}.{saved}"
+        return f"Sharing changes nothing: {paired.method} and independent tasks agree on every fold, {same}"
     return (
         f"{OPENINGS[paired.word]}: {paired.scoring} is {said(paired.score)} with {paired.method} and "
         f"{said(paired.independent)} with independent tasks, {_difference(paired, said)}{against}.{saved}"
@@ -83,59 +89,6 @@ def describe_alone(scoring: str, score: float, constant: float | None, reason: s
         rest = f"{scoring} is {score:.3f}, but {constant:.3f} for the same prediction at every row"
         return f"{worse}: {rest}. {reason}."
     return f"{reason}: {scoring} is {score:.3f}; a constant has {constant:.3f}."
-
-
-def describe_comparison(comparison: pd.DataFrame, method: str | None = None, *, kept: str | None = None) -> str:
-    """The verdict of a comparison with independent tasks, in one sentence.
-
-    Parameters
-    ----------
-    comparison : DataFrame
-        What :func:`compare_methods` returns.
-    method : str, optional
-        Which of the methods compared; by default the first.
-    kept : str, optional
-        The method of a model that is kept, where the comparison judges one.
-
-    Returns
-    -------
-    str
-        It begins with "Sharing helps", "Sharing hurts" or "Too close to call", as the interval of the difference over
-        all tasks says; with "Worse than a constant" where that is so, for then nothing else matters.
-
-    See Also
-    --------
-    compare_methods : Makes the comparison.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_linnerud
-    >>> from skmtl import MultiTaskRegressorCV, compare_methods
-    >>> from skmtl.model_selection import describe_comparison
-    >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
-    >>> search = MultiTaskRegressorCV(alphas=[0.1, 1.0], mus=[0.9], cv=3)
-    >>> describe_comparison(compare_methods(X, Y, ["sparse"], estimator=search, cv=3))[:22]
-    'Worse than a constant:'
-    """
-    known = list(dict.fromkeys(comparison["method"]))
-    name = known[0] if method is None else method
-    if name not in known:
-        raise ValueError(f"method={name!r} was not compared; choose one of {', '.join(map(str, known))}.")
-    rows = comparison[comparison["method"] == name]
-    row: dict[Any, Any] = rows[rows["task"] == ALL_TASKS].iloc[0].to_dict()
-    scoring, constant = str(row["scoring"]), _known(row["constant"])
-    if name == Independent.name:
-        return describe_alone(scoring, row["score"], constant, "Tasks are independent, and nothing is shared")
-    return describe_verdict(_paired(row, constant), kept=kept)
-
-
-def _paired(row: dict[Any, Any], constant: float | None) -> PairedScores:
-    numbers = {name: float(row[name]) for name in ("score", "independent", "difference", "low", "high")}
-    return PairedScores(str(row["method"]), str(row["scoring"]), constant=constant, **numbers)
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
 
 
 def _difference(paired: PairedScores, said: "_Numbers") -> str:
@@ -159,3 +112,85 @@ class _Numbers:
     def signed(self, value: float) -> str:
         """The same with its sign."""
         return f"{value:+.{self.decimals}f}"
+
+
+def paired_interval(differences: Array, ratio: float, level: float) -> tuple[Array, Array]:
+    """The interval of the mean of each column over folds that share training rows; all numbers for a single fold.
+
+    ``ratio`` is the number of test rows to that of training rows: folds are not independent, and the variance of
+    their mean is (1/K + ratio) times that of one.
+    """
+    known = ~np.isnan(differences)
+    count = known.sum(axis=0)
+    mean = column_means(differences)
+    squares = np.where(known, (differences - mean) ** 2, 0.0).sum(axis=0)
+    variance = squares / np.maximum(count - 1, 1) * (1.0 / np.maximum(count, 1) + ratio)
+    quantile = stats.t.ppf(0.5 + 0.5 * level, np.maximum(count - 1, 1))
+    width = np.where(count > 1, quantile * np.sqrt(variance), np.inf)
+    return mean - width, mean + width
+
+
+def column_means(values: Array) -> Array:
+    """Means over the folds where a score is defined; NaN where there is none."""
+    known = ~np.isnan(values)
+    count = known.sum(axis=0)
+    total = np.where(known, values, 0.0).sum(axis=0)
+    return np.divide(total, count, out=np.full(values.shape[1], np.nan), where=count > 0)
+
+
+def test_share(splits: Sequence[tuple[Any, Any]]) -> float:
+    """The number of test rows to that of training rows."""
+    return float(np.mean([len(test) / len(train) for train, test in splits]))
+
+
+def describe_choice(found: Any, data: TaskData, scoring: str) -> str:
+    """Whether sharing helps, and which model is kept, as a sentence."""
+    candidates, outcome, chosen = found.candidates, found.outcome, found.chosen
+    # After an interruption there are fewer folds than splits.
+    splits = found.splits[: outcome.scores.shape[1]]
+    average = constant_score(scoring, data, splits)
+    apart = np.array([candidate.independent for candidate in candidates])
+    if apart.all():
+        reason = (
+            "There is one task and nothing to share"
+            if data.labels.n_tasks == 1
+            else "Tasks are independent, and nothing is shared"
+        )
+        return describe_alone(scoring, float(outcome.means[chosen]), average, reason)
+    means = np.where(np.isnan(outcome.means), -np.inf, outcome.means)
+    alone, shared = (_best(means, which, chosen) for which in (apart, ~apart))
+    kept = candidates[chosen]
+    return describe_verdict(
+        _pair(outcome, shared, alone, _name(candidates[shared]), scoring, average, test_share(splits)),
+        kept=_name(kept),
+        note=PASSED_OVER if means[chosen] < means.max() else "",
+    )
+
+
+def _best(means: Array, which: Any, chosen: int) -> int:
+    """The chosen candidate, if it is one of these, else the best of them."""
+    return chosen if which[chosen] else int(np.argmax(np.where(which, means, -np.inf)))
+
+
+def _pair(
+    outcome: Any, shared: int, alone: int, method: str, scoring: str, constant: float | None, ratio: float
+) -> PairedScores:
+    differences = outcome.scores[shared] - outcome.scores[alone]
+    middle = float(outcome.means[shared] - outcome.means[alone])
+    low, high = paired_interval(differences[:, None], ratio, LEVEL)
+    # Leaving one out has a score of all rows, about which the interval of the groups is laid.
+    shift = middle - float(np.nanmean(differences))
+    return PairedScores(
+        method=method,
+        scoring=scoring,
+        score=float(outcome.means[shared]),
+        independent=float(outcome.means[alone]),
+        constant=constant,
+        difference=middle,
+        low=float(low[0]) + shift,
+        high=float(high[0]) + shift,
+    )
+
+
+def _name(candidate: Any) -> str:
+    return method_name(candidate.penalty.name, candidate.settings.common)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg
 
 from skmtl._linalg import Array, eigh, eigvalsh, positive_sqrt, symmetric_part
-from skmtl._validation import check_positive, is_number
+from skmtl._validation import LARGEST, SMALLEST, check_count, check_positive, is_number
 from skmtl.penalties._multiplier import trace_multiplier
 from skmtl.penalties.base import StructurePenalty, StructureStep
 
@@ -79,12 +79,12 @@ class Cluster(StructurePenalty):
 
     def check(self, n_tasks: int) -> None:
         numbers = is_number(self.between) and is_number(self.within)
-        if not (numbers and 0.0 < self.between <= self.within < np.inf):
+        if not (numbers and SMALLEST <= self.between <= self.within <= LARGEST):
             raise ValueError(
                 f"within={self.within!r} and between={self.between!r} must be numbers with 0 < between <= within."
             )
         check_positive("mean", self.mean)
-        if self.n_clusters is not None and not (is_number(self.n_clusters) and 1 <= self.n_clusters <= n_tasks):
+        if self.n_clusters is not None and check_count("n_clusters", self.n_clusters) > n_tasks:
             raise ValueError(f"n_clusters={self.n_clusters!r} must lie between 1 and the number of tasks, {n_tasks}.")
 
     def value(self, A: Array) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skmtl._linalg import Array, eigvalsh, inverse_spd, spectral_map, symmetric_part
-from skmtl._validation import check_positive, is_number
+from skmtl._validation import check_plain, check_positive, is_number
 from skmtl.penalties.independent import KnownStructure
 
 
@@ -162,20 +162,22 @@ class Fixed(KnownStructure):
         if self.matrix is None:
             return
         try:
+            check_plain("matrix", self.matrix)
             A = np.asarray(self.matrix, dtype=float)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"matrix={self.matrix!r:.50} is not a matrix of numbers.") from error
         if A.shape != (n_tasks, n_tasks):
-            raise ValueError(f"the fixed structure has shape {A.shape}, but there are {n_tasks} tasks.")
+            raise ValueError(f"matrix, the fixed structure, has shape {A.shape}, but there are {n_tasks} tasks.")
         if not np.all(np.isfinite(A)):
-            raise ValueError("the fixed structure has NaN or infinite entries.")
+            raise ValueError("matrix, the fixed structure, has NaN or infinite entries.")
         size = np.abs(A).max()
         if not np.allclose(A, A.T, atol=1e-10 * size):
-            raise ValueError("the fixed structure is not symmetric.")
+            raise ValueError("matrix, the fixed structure, is not symmetric.")
         lowest = float(eigvalsh(A)[0])
         if lowest < -1e-10 * size:
             raise ValueError(
-                f"the fixed structure has a negative eigenvalue, {lowest:.3g}; it must be positive semidefinite."
+                f"matrix, the fixed structure, has a negative eigenvalue, {lowest:.3g}; it must be positive "
+                "semidefinite."
             )
 
     def structure(self, n_tasks: int) -> Array:

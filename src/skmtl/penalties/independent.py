@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skmtl._linalg import Array
+from skmtl._validation import check_plain
 from skmtl.penalties.base import StructurePenalty, StructureStep
 
 
@@ -70,9 +71,10 @@ class Independent(KnownStructure):
         if self.strengths is None:
             return
         wrong = ValueError(f"strengths={self.strengths!r:.50} must be a number > 0 for each of {n_tasks} tasks.")
+        check_plain("strengths", self.strengths)
         try:
             given = np.asarray(self.strengths, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise wrong from None
         if given.shape != (n_tasks,) or not np.all(np.isfinite(given) & (given > 0.0)):
             raise wrong

@@ -146,7 +146,7 @@ class Sparse(RelationPenalty):
 
     def check(self, n_tasks: int) -> None:
         super().check(n_tasks)
-        if self.solver not in STRUCTURE_SOLVERS:
+        if not isinstance(self.solver, str) or self.solver not in STRUCTURE_SOLVERS:
             known = ", ".join(sorted(STRUCTURE_SOLVERS))
             raise ValueError(f"solver={self.solver!r} of Sparse is not known; choose one of {known}.")
 

@@ -7,7 +7,8 @@ import pandas as pd
 
 from skmtl.model_selection import StructurePath
 from skmtl.model_selection.base import MultiTaskSearch
-from skmtl.model_selection.verdict import ALL_TASKS, describe_comparison, method_name
+from skmtl.model_selection.held_out import describe_comparison
+from skmtl.model_selection.verdict import ALL_TASKS, method_name
 from skmtl.report.json_values import to_json, to_text
 
 VALUES = ("score", "independent", "constant", "difference", "low", "high")

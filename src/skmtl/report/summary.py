@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from skmtl import __version__
-from skmtl.model_selection import StructurePath
+from skmtl.model_selection import StructurePath, describe_gains
 from skmtl.model_selection.base import MultiTaskSearch
 from skmtl.report.graphs import add_frequencies, predictive_graph, stability_mu, stable_graph
 from skmtl.report.intervals import summarize_intervals
@@ -171,6 +171,7 @@ def _selection(estimator: Any) -> dict[str, Any] | None:
         return None
     return {
         "verdict": to_text(estimator.verdict_),
+        "gains": to_text(describe_gains(estimator)),
         "score": to_json(estimator.best_score_),
         "candidates": len(estimator.cv_results_["params"]),
     }

@@ -12,8 +12,11 @@ from scipy import linalg, sparse
 
 from skmtl._linalg import Array, Mask, eigh_in_place, not_psd
 from skmtl.features import FeatureMap
+from skmtl.objective import Rounding
 
 BLOCK = 256
+# Kernels beyond this have squares that overflow.
+LARGEST = 1e150
 # An eigenvalue is wrong by about this, relative to the largest.
 ROUNDING = 4.0 * float(np.finfo(float).eps)
 
@@ -23,8 +26,8 @@ class Basis(Protocol):
 
     # Positive eigenvalues k, of shape (r,).
     values: Array
-    # What rounding may hide: the kernel is at most that of the kept eigenvalues plus this times the identity.
-    rounding: float
+    # What rounding may hide of the kernel.
+    rounding: Rounding
     # Weighted mean of the rows of Z, of shape (D,); zero without an intercept.
     center: Array
 
@@ -63,16 +66,19 @@ def make_design(feature_map: FeatureMap, Z: Any, weight: Array, *, intercept: bo
     Z is the kernel matrix of the rows where the map is ``on_rows``; with ``overwrite`` its memory is used.
     """
     if feature_map.on_rows:
-        return KernelDesign(Z if overwrite else Z.copy(), weight, intercept=intercept)
+        return KernelDesign(Z if overwrite else Z.copy(), weight, intercept=intercept, rank=feature_map.rank())
     if sparse.issparse(Z):
         return SparseDesign(Z, weight, intercept=intercept)
     return PrimalDesign(feature_map, Z, weight, intercept=intercept)
 
 
 class KernelDesign:
-    """The design of an exact kernel, from its matrix K on the training rows, which is overwritten."""
+    """The design of an exact kernel, from its matrix K on the training rows, which is overwritten.
 
-    def __init__(self, K: Array, weight: Array, *, intercept: bool) -> None:
+    ``rank`` is the largest that the kernel can have, whatever the rows.
+    """
+
+    def __init__(self, K: Array, weight: Array, *, intercept: bool, rank: float = np.inf) -> None:
         n = len(K)
         if not np.all(np.isfinite(K)):
             raise ValueError("the kernel has NaN or infinite values here; scale the features or change its parameters.")
@@ -83,6 +89,10 @@ class KernelDesign:
         # The transpose of a symmetric matrix is itself, in the order of memory that LAPACK overwrites.
         K = K.T
         size = float(np.abs(np.diag(K)).max())
+        if size > LARGEST:
+            raise ValueError(
+                f"the kernel reaches {size:.3g}, beyond what double precision can square; scale the features."
+            )
         self.center = np.zeros(n)
         self._constant = None
         if intercept:
@@ -102,8 +112,11 @@ class KernelDesign:
         if intercept:
             _check_constant_direction(values, vectors.T @ (Ke - eKe * e), eKe, tolerance)
         # Centring leaves of large entries what rounding made of them: small beside the kernel before it, not after.
-        keep, self.rounding = _kept(values, max(float(values[-1]), size), n)
+        keep, error = _kept(values, max(float(values[-1]), size), n)
         self.values, self._vectors = values[keep], vectors[:, keep]
+        # Where all eigenvalues that there can be are kept, there is nothing outside.
+        whole = len(self.values) >= min(rank, n) - intercept
+        self.rounding = Rounding(self.values, error, 0.0 if whole else error)
 
     def project(self, Y: Array) -> Array:
         return self._vectors.T @ Y
@@ -237,10 +250,12 @@ class SparseDesign:
         return np.asarray(self._Zw.T @ U - np.outer(self.center, self._root[:, 0] @ U))
 
 
-def spectrum(small: Array, n: float) -> tuple[Array, Array, float]:
+def spectrum(small: Array, n: float) -> tuple[Array, Array, Rounding]:
     """Positive eigenvalues and vectors of the products of n rows, and what rounding hides; ``small`` is overwritten."""
     values, vectors = eigh_in_place(small)
-    keep, rounding = _kept(values, float(values[-1]), max(n, len(small)))
+    keep, error = _kept(values, float(values[-1]), max(n, len(small)))
+    # Explicit features have no directions but their own.
+    rounding = Rounding(values[keep], error, 0.0 if keep.all() else error)
     return values[keep], vectors[:, keep], rounding
 
 

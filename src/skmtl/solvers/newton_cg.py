@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from skmtl._linalg import Array, conjugate_gradients, symmetric_part
 from skmtl.losses import Loss
@@ -14,11 +15,15 @@ from skmtl.targets import Labels
 MAX_NEWTON_STEPS, MAX_CG_STEPS = 60, 500
 MAX_BACKTRACKS = 30
 # A loss without curvature is rounded over widths that shrink by this factor, down to a smallest one.
-NARROWER, NARROWEST, STAGE_GAP = 0.2, 1e-10, 1e-4
+NARROWER, NARROWEST, STAGE_GAP = 0.2, 1e-13, 1e-4
 # Conjugate gradients can reach gaps that rounding hides from the values themselves.
 SMALLEST_GAP, ROUNDING = 1e-18, 1e-16
-# An entry without curvature counts as if it had this much, so that intercepts always have a direction.
-LEAST_CURVATURE = 1e-6
+# An entry without curvature counts as if it had this much, so that intercepts always have a direction; the second where
+# corners are rounded, for far from them there is little curvature, and it matters.
+LEAST_CURVATURE, LEAST_BESIDE_CORNERS = 1e-6, 1e-12
+# The curvature of narrow corners differs by orders of magnitude, and conjugate gradients creep. Up to this many
+# unknowns a factor, of 0.1 s at most, is cheaper than their steps.
+MAX_FACTOR = 700
 # How much a Newton step on a curved loss must reduce the squared residual.
 FORCING = 1e-4
 
@@ -89,7 +94,10 @@ class NewtonStep:
         return fit
 
     def _narrow(self, point: _Point, basis: Whitening, tol: float, exact: float) -> "NewtonFit":
-        """Round the corner of the loss over shrinking widths; a width costs at most its half per label."""
+        """Round the corner of the loss over shrinking widths; a width costs at most its half per label and corner."""
+        fit = NewtonFit(self, self.loss.smoothed(self._width), point, basis)
+        # A point that is far off, perhaps that of another structure, first gets a width that costs as much as it does.
+        self._width = max(self._width, min(1.0, fit.smooth_gap * abs(fit.smooth_value) / self.n_tasks))
         while True:
             fit = NewtonFit(self, self.loss.smoothed(self._width), point, basis)
             narrow_enough = max(5.0 * tol * fit.value / self.n_tasks, NARROWEST)
@@ -116,7 +124,8 @@ class NewtonStep:
     def _direction(self, fit: "NewtonFit", tol: float) -> _Point:
         """Newton's direction in G and b; the intercepts are eliminated exactly."""
         labels, basis, alpha = self.labels, fit.basis, self.alpha
-        h = np.maximum(fit.loss.curvature(labels.y, fit.scores, labels.weight), LEAST_CURVATURE * labels.weight)
+        least = LEAST_BESIDE_CORNERS if self.loss.has_corner else LEAST_CURVATURE
+        h = np.maximum(fit.loss.curvature(labels.y, fit.scores, labels.weight), least * labels.weight)
         h_sums = np.maximum(labels.sums(h), np.finfo(float).tiny)
         average = float(h.sum()) / self.n_tasks
         diagonal = 2.0 * alpha + (average / self.n) * self._mean_values[:, None] * basis.squares
@@ -134,13 +143,30 @@ class NewtonStep:
             curved = labels.normal(self.Phi, h, basis.unwhiten(direction), center=self.intercept)
             return basis.whiten_gradient(curved) / self.n + 2.0 * alpha * direction
 
-        D = conjugate_gradients(
-            apply, residual, lambda r: r / diagonal, lambda r, _: float(np.sum(r**2)) <= enough, max_steps=MAX_CG_STEPS
-        )
+        if self.loss.has_corner and residual.size <= MAX_FACTOR:
+            D = self._solve_exactly(h, basis, residual)
+        else:
+            D = conjugate_gradients(
+                apply,
+                residual,
+                lambda r: r / diagonal,
+                lambda r, _: float(np.sum(r**2)) <= enough,
+                max_steps=MAX_CG_STEPS,
+            )
         if not self.intercept:
             return _Point(D, np.zeros_like(fit.point.b))
         moved = labels.scores(self.Phi, basis.unwhiten(D))
         return _Point(D, -labels.sums(fit.gradient + h * moved) / h_sums)
+
+    def _solve_exactly(self, h: Array, basis: Whitening, residual: Array) -> Array:
+        """The same by a factor of the Hessian in G: the sum over tasks t of B_t (x) R_t R_t', and 2 alpha I."""
+        B = self.labels.grams(self.Phi, h, center=self.intercept) / self.n
+        (n_tasks, r, _), k = B.shape, basis.R.shape[1]
+        pairs = (basis.R[:, :, None] * basis.R[:, None, :]).reshape(n_tasks, k * k)
+        H = (B.reshape(n_tasks, r * r).T @ pairs).reshape(r, r, k, k).transpose(0, 2, 1, 3).reshape(r * k, r * k)
+        H[np.diag_indices(r * k)] += 2.0 * self.alpha
+        factor = cho_factor(H, overwrite_a=True, check_finite=False)
+        return np.asarray(cho_solve(factor, residual.ravel(), check_finite=False)).reshape(residual.shape)
 
     def _backtrack(self, fit: "NewtonFit", direction: _Point) -> "NewtonFit | None":
         """The first step along the direction that gains enough; None when rounding leaves nothing to gain."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from skmtl._linalg import Array, eigh, symmetric_part
+from skmtl._linalg import Array, eigh, symmetric_part, without_rounding
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class RidgeFit:
         self._problem, self._U = problem, U
         ridge = problem.n * problem.alpha
         # (SKMTL eq. 5) in the eigenbasis of A, where the tasks separate: T small systems instead of one of size n T.
-        self._a = np.maximum(a, 0.0)
+        self._a = without_rounding(a)
         self._inverse = 1.0 / (problem.values[:, None] * self._a + ridge)
         rotated = problem.targets @ U
         self._C = rotated * self._inverse  # V'CU

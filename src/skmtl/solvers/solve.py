@@ -44,7 +44,7 @@ def solve(
     """
     progress = Progress(callback)
     # No step can gain what rounding hides: it is accounted for at the end.
-    whole, problem = problem, replace(problem, rounding=0.0)
+    whole, problem = problem, replace(problem, rounding=None)
     try:
         with single_threaded(problem.n_tasks):
             proof, n_iter = _run(problem, solver, start, tol, max_iter, progress, certify=certify)
@@ -89,8 +89,8 @@ def _account_for_rounding(problem: Problem, proof: Proof, tol: float) -> Proof:
     """The proof for all kernels that rounding cannot tell from the one at hand."""
     # To first order, which is all of it where it is next to nothing.
     trace = float(np.trace(predictor_structure(proof.structure, problem.common)))
-    cost = problem.alpha * problem.rounding * proof.fit.dual_size * trace
-    if cost <= NEXT_TO_NOTHING * tol * abs(proof.objective):
+    cost = problem.alpha * problem.hidden(proof.fit) * trace
+    if not problem.penalty.known and cost <= NEXT_TO_NOTHING * tol * abs(proof.objective):
         return replace(proof, lower_bound=proof.lower_bound - cost - proof.fit.dual_error)
     careful = problem.certify(proof.structure, proof.fit)
     careful = careful if careful.gap <= tol else problem.tighten(careful)
@@ -110,7 +110,7 @@ def _joint_solver(problem: Problem, solver: str, *, certify: bool) -> Callable[.
 
 def _choose_solver(problem: Problem, solver: str) -> str:
     """The name of a solver that can solve the problem."""
-    if solver not in ("auto", *SOLVERS):
+    if not isinstance(solver, str) or solver not in ("auto", *SOLVERS):
         raise ValueError(f"solver={solver!r} is not known; choose one of auto, {', '.join(SOLVERS)}.")
     obstacles = []
     if not problem.penalty.joint:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skmtl._linalg import SMALL_DECOMPOSITION, Array, Mask, eigh, single_threaded
+from skmtl._linalg import SMALL_DECOMPOSITION, Array, Mask, eigh, single_threaded, without_rounding
 from skmtl.features import FeatureMap
 from skmtl.losses import Loss
 from skmtl.objective import Problem, Supervised, predictor_structure
@@ -25,8 +25,6 @@ Callback = Callable[[dict[str, float]], None]
 AUTO_EPS, AUTO_EPS_TOL = 1e-2, 1e-4
 # Numbers that rows may become at a time where nothing but their predictions is kept: 64 MB.
 BLOCK_ENTRIES = 2**23
-# A structure does not have directions whose eigenvalues are smaller than this, relative to the largest.
-SINGULAR = 1e-14
 # Rows from which constants are read where the kernel came from elsewhere.
 CONSTANT_ROWS = 64
 
@@ -205,7 +203,7 @@ class Training:
         F = self.scaling.apply(labels.with_labels(F, labels.weight))
         # In the eigenbasis of the structure, so that directions in which it is small are not lost beside the others.
         a, U = eigh(predictor_structure(solution.structure, settings.common))
-        there = a > SINGULAR * a[-1]
+        there = without_rounding(a) > 0.0
         squares = self.feature_map.squared_norms(model.coef / scale @ U, values / scale @ U)
         cost = float(np.sum(squares[there] / a[there])) + self.problem(settings).structure_cost(solution.structure)
         return self._share * self._data_term(F) + self._single_loss + settings.alpha * cost

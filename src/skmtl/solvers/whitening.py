@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skmtl._linalg import Array, eigh, symmetric_part
+from skmtl._linalg import Array, eigh, symmetric_part, without_rounding
 
 
 class Whitening:
@@ -18,9 +18,9 @@ class Whitening:
 
     def __init__(self, A: Array, shares: Array | None = None) -> None:
         a, U = eigh(A)
-        root = np.sqrt(np.maximum(a, 0.0))
+        root = np.sqrt(without_rounding(a))
         # A structure may be singular; directions that it does not have carry nothing.
-        inverse = np.divide(1.0, root, out=np.zeros_like(a), where=root > 1e-10 * root[-1])
+        inverse = np.divide(1.0, root, out=np.zeros_like(a), where=root > 0.0)
         self.A, self.R, self._inverse = A, U * root, (U * inverse).T
         self.squares = root**2
         if shares is not None:

@@ -78,7 +78,6 @@ class TableFormat:
 
 def read_csv(path: Path, written: TableFormat, text: Collection[str]) -> tuple[pd.DataFrame, list[str]]:
     """A CSV file, and sentences about what was recognized in it; raises what pandas raises."""
-    written.check()
     notes = []
     encoding = written.encoding or find_encoding(path)
     if written.encoding is None and encoding not in ("utf-8-sig", "utf-16"):

@@ -211,6 +211,7 @@ def _read_workbook(path: Path, text: Collection[str]) -> tuple[pd.DataFrame, lis
 
 
 def _read_csv(path: Path, written: TableFormat, text: Collection[str]) -> tuple[pd.DataFrame, list[str]]:
+    written.check()
     _check_text(path)
     try:
         header = first_row(path, written.encoding or find_encoding(path))

@@ -13,7 +13,6 @@ from skmtl.model_selection import (
     Judgement,
     ParameterChoice,
     StructurePath,
-    choose_kernel,
     choose_parameters,
     compare_methods,
     given_parameters,
@@ -23,18 +22,22 @@ from skmtl.model_selection import (
     readable_graph,
     structure_path,
 )
-from skmtl.model_selection.kernel_choice import KERNELS, N_FOLDS, Callback, at_kernel, draw_rows, take_rows
+from skmtl.model_selection.kernel_choice import N_FOLDS, Callback, at_kernel, take_rows
+from skmtl.model_selection.recommended import KERNELS
 from skmtl.penalties import Independent, Sparse
-from skmtl.tables.pipeline import TASKS, make_model, make_preparation
+from skmtl.tables.pipeline import TASKS, feature_groups, make_model, make_preparation
 from skmtl.tables.problem import TableProblem
 
 # Values of mu along which the graph is shown, more of them where most edges appear.
 PATH_MUS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
-# Fewer folds than judge the choice: all values of mu are fitted in each.
-PATH_FOLDS = INNER_FOLDS = 3
+# Fewer folds than judge the choice: all values of mu are fitted in each. The path has the folds of the judgement, so
+# that both show the same score at the same mu.
+INNER_FOLDS = 3
 N_HALVES = 20
 # Rows for these with kernels other than the linear one.
 MOST_GRAPH_ROWS = 2000
+# Rows on which several methods are compared, each with all its candidates in folds within folds.
+MOST_COMPARED_ROWS = 20_000
 # With independent tasks, with which all are compared, these are five.
 METHODS = ("sparse", "trace", "frobenius", "cluster")
 
@@ -113,8 +116,8 @@ def fit_table(
         What is searched, kernel and inverse width apart; by default ``quick_search()``.
     estimator : MultiTaskRegressor or MultiTaskClassifier, optional
         With parameters that are taken as they are; then nothing is chosen, and the search only judges.
-    kernels : sequence of str, default=("linear", "rbf")
-        Kernels to choose from, see :func:`skmtl.model_selection.choose_kernel`.
+    kernels : sequence of str, default=("linear", "rbf", "laplacian")
+        Kernels to choose from, see :func:`skmtl.model_selection.choose_parameters`.
     keep_penalty : bool, default=False
         Whether the penalty of the search is the one to fit, however independent tasks do.
     keep_model : callable, optional
@@ -146,8 +149,7 @@ def fit_table(
     >>> result.model.predict(problem.X).shape
     (20, 3)
     """
-    search = _default_search(problem) if search is None else search
-    Z = make_preparation(problem.features).fit_transform(problem.X)
+    search, Z = _prepare(problem, search)
     rows, groups = {"X": Z, "Y": problem.Y, "tasks": problem.tasks}, problem.groups
     if estimator is None:
         choosing = _name_step(callback, "choosing parameters")
@@ -197,8 +199,8 @@ def compare_table(
     search : MultiTaskRegressorCV or MultiTaskClassifierCV, optional
         What is searched, apart from the kernel and the grid of mu, which is the penalty's own; by default
         ``quick_search()``.
-    kernels : sequence of str, default=("linear", "rbf")
-        Kernels to choose from, see :func:`skmtl.model_selection.choose_kernel`.
+    kernels : sequence of str, default=("linear", "rbf", "laplacian")
+        Kernels to choose from, see :func:`skmtl.model_selection.choose_parameters`.
     callback : callable, optional
         Called as for :func:`fit_table`.
 
@@ -225,23 +227,31 @@ def compare_table(
     """
     if problem.n_tasks < 2:
         raise ValueError("there is one task only, and nothing to share; name several targets.")
-    search = _default_search(problem) if search is None else search
-    Z = make_preparation(problem.features).fit_transform(problem.X)
+    search, Z = _prepare(problem, search)
     choosing = _name_step(callback, "choosing the kernel")
     parts = {"tasks": problem.tasks, "groups": problem.groups}
-    found = choose_kernel(Z, problem.Y, search=search, kernels=kernels, **parts, callback=choosing)
-    rows = draw_rows(Z, problem.Y, found.kernel, tasks=problem.tasks)
+    found = choose_parameters(Z, problem.Y, search=search, kernels=kernels, **parts, callback=choosing)
+    best, rows = found.estimator, found.rows[:MOST_COMPARED_ROWS]
     comparing = _name_step(callback, "comparing")
-    held = at_kernel(search, found.kernel, Z[rows], gamma=found.gamma, mus=None, cv=INNER_FOLDS, n_jobs=None)
+    held = {"metric_rounds": best.metric_rounds, "n_components": best.n_components, "random_state": best.random_state}
+    one = at_kernel(search, best.kernel, Z[rows], gamma=best.gamma, mus=None, cv=INNER_FOLDS, n_jobs=None, **held)
     Y, some = take_rows(problem.Y, rows), {name: take_rows(values, rows) for name, values in parts.items()}
-    options = {"estimator": held, "cv": N_FOLDS, "n_jobs": search.n_jobs, **some}
+    options = {"estimator": one, "cv": N_FOLDS, "n_jobs": search.n_jobs, **some}
     comparison = compare_methods(Z[rows], Y, list(methods), **options, callback=comparing)
     sampled = f"Methods are compared on {len(rows)} of {len(Z)} rows, drawn at random." if len(rows) < len(Z) else ""
-    return comparison, tuple(reason for reason in (found.reason, sampled) if reason)
+    kernel = [reason for reason in found.reasons if "kernel" in reason]
+    return comparison, (*kernel, *([sampled] if sampled else []))
 
 
-def _default_search(problem: TableProblem) -> Any:
-    return quick_search(classification=problem.classification, scoring=problem.scoring)
+def _prepare(problem: TableProblem, search: Any) -> tuple[Any, Any]:
+    """The search, told which features are one column, and the rows as numbers."""
+    default = quick_search(classification=problem.classification, scoring=problem.scoring)
+    search = default if search is None else clone(search)
+    preparation = make_preparation(problem.features)
+    Z = preparation.fit_transform(problem.X)
+    if len(problem.features.numbers) < len(problem.features.names):
+        search.set_params(feature_groups=feature_groups(preparation))
+    return search, Z
 
 
 def _graph_rows(choice: ParameterChoice) -> Any:
@@ -264,7 +274,7 @@ def _follow_path(choice: ParameterChoice, n_tasks: int, some: dict[str, Any]) ->
         estimator.set_params(penalty=Sparse())
     if estimator.penalty.path_parameter is None or n_tasks == 1:
         return None
-    return structure_path(estimator, **some, mus=PATH_MUS, cv=PATH_FOLDS)
+    return structure_path(estimator, **some, mus=PATH_MUS, cv=N_FOLDS, scoring=choice.search.scoring)
 
 
 def _check_intervals(fitted: Any, choice: ParameterChoice, some: dict[str, Any]) -> pd.DataFrame | None:

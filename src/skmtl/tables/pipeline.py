@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -99,6 +100,21 @@ class TablePipeline(Pipeline):
     ) -> None:
         super().__init__(steps, transform_input=transform_input, memory=memory, verbose=verbose)
         self.target = target
+
+
+def feature_groups(preparation: ColumnTransformer) -> list[int]:
+    """For every prepared feature the number of the column it was made of; ``preparation`` is fitted."""
+    widths: list[int] = []
+    for name, step, columns in preparation.transformers_:
+        if name == CATEGORIES:
+            widths += [len(known) for known in step[-1].categories_]
+        elif name == MANY:
+            widths += [step.n_columns] * len(columns)
+        elif name == DATES:
+            widths += [int(kept.sum()) for kept in np.split(step[0].kept_, len(columns))]
+        else:
+            widths += [1] * len(columns)
+    return [number for number, width in enumerate(widths) for _ in range(width)]
 
 
 def make_model(features: FeatureColumns, estimator: Any, *, target: str | None = None) -> TablePipeline:

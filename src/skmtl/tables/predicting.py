@@ -84,7 +84,7 @@ def _names(model: Any, estimator: Any, kind: str, values: Any, tasks: Any) -> li
             return [estimator.task_names_.tolist()[0]]
         return [PREDICTION if target is None else target]
     names = estimator.task_names_.tolist()
-    if len(names) == values.shape[1] and len(names) > 1:
+    if len(names) == values.shape[1] and (len(names) > 1 or not is_classifier(estimator)):
         return names
     # The probabilities of two classes, which are one task.
     return [f"{target}: {name}" if target else str(name) for name in estimator.classes_.tolist()]

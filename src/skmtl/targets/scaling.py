@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skmtl._linalg import TINY, Array
+from skmtl._validation import LARGEST, SMALLEST
 from skmtl.targets.base import Labels
 
-# Sums of squares of numbers beyond these lose their meaning in double precision.
-LARGEST, SMALLEST = 1e75, 1e-75
 # A task that varies by no more than this, relative to its size, is constant.
 ROUNDING = 16.0 * float(np.finfo(float).eps)
 

@@ -35,7 +35,7 @@ function drawGraph(view, { groups, places, order, edges: listed }) {
     // Few tasks need little room.
     const few = Math.min(1, related.length / 6);
     const height = Math.round(clamp(width * (width < 600 ? 1.15 : 0.62) * few, 60 + 35 * related.length * few, many ? 760 : 600));
-    const sides = (width < 600 ? 34 : 70) + (width / 2 - 150) * Math.max(0, 1 - few) ;
+    const sides = (width < 600 ? 52 : 70) + Math.max(0, width / 2 - 150) * (1 - few);
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.setAttribute("width", width);
     svg.setAttribute("height", height);

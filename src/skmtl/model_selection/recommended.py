@@ -1,0 +1,74 @@
+"""What a search tries where its user names no kernel: what does best on public sets, see docs/benchmarks.md."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from skmtl.losses import Loss
+from skmtl.model_selection.candidates import EPS_FACTORS, Scored, Variant
+from skmtl.model_selection.scores import SCORES, score_name
+from skmtl.targets import TaskData
+
+AUTO = "auto"
+KERNELS, ROUNDS = ("linear", "rbf", "laplacian"), (0, 1, 2)
+# Kernels other than the linear one cost n^3 a fold. Landmarks bound that.
+MOST_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to try: kernels, numbers of rounds of the metric, multiples of the automatic eps.
+
+    With ``own_strengths`` independent tasks are tried with a strength for each of them too; ``in_steps`` the penalties'
+    own parameters are tried only at the strength that is best for one of them.
+    """
+
+    kernels: tuple[Any, ...]
+    rounds: tuple[int, ...] = (0,)
+    eps_factors: tuple[float, ...] = EPS_FACTORS
+    own_strengths: bool = False
+    in_steps: bool = False
+
+
+def is_auto(kernel: Any) -> bool:
+    """Whether the kernel is left to the search."""
+    return isinstance(kernel, str) and kernel == AUTO
+
+
+def recommend(search: Any, data: TaskData, loss: Loss) -> Plan:
+    """Kernels that there is time for, a metric where folds can judge it, own strengths where tasks have an error.
+
+    Losses that need many steps for each fit, sparse rows and more rows than ``MOST_ROWS`` leave the linear kernel.
+    """
+    with_folds = not (isinstance(search.cv, str) and search.cv == "loo")
+    regression = data.coding.classes is None and score_name(search.scoring, data) in SCORES
+    own = search.alphas is None and with_folds and regression and data.labels.n_tasks > 1
+    few = data.labels.n_rows <= MOST_ROWS or search.n_components is not None
+    if not loss.quadratic or sparse.issparse(data.X) or not few:
+        return Plan(KERNELS[:1], own_strengths=own and loss.quadratic)
+    return Plan(KERNELS, ROUNDS if with_folds else (0,), EPS_FACTORS[:1], own, in_steps=True)
+
+
+def score_in_steps(
+    variants: Sequence[Variant], alphas: Sequence[float], score: Callable[[Sequence[Variant], Sequence[float]], Scored]
+) -> list[Scored]:
+    """Candidates of the penalties and what became of them: strengths first, then the penalty's own parameters.
+
+    Every penalty is tried at all strengths with the middle one of its variants, and then with all variants at the best
+    strength: with s strengths and v variants s + v - 1 candidates instead of s v. ``score`` scores variants at
+    strengths.
+    """
+    scored = list[Scored]()
+    for _, some in groupby(variants, key=lambda variant: variant[0].name):
+        own = list(some)
+        middle = own.pop(len(own) // 2)
+        scored.append(score([middle], alphas))
+        candidates, outcome = scored[-1]
+        if not own or not outcome.finished or not np.any(np.isfinite(outcome.means)):
+            continue
+        scored.append(score(own, [candidates[int(np.nanargmax(outcome.means))].settings.alpha]))
+    return scored

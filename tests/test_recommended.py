@@ -1,0 +1,119 @@
+"""What a search tries where its user names no kernel, and what it says that each part gained."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from problems import related_tasks
+from scipy import sparse
+
+from skmtl import MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV
+from skmtl.model_selection import describe_gains, recommended
+from skmtl.report.summary import summarize
+from skmtl.tables import ColumnRoles, make_problem
+from skmtl.tables.pipeline import feature_groups, make_preparation
+
+
+def kernels_tried(search):
+    params = search.cv_results_["params"]
+    return {row.get("kernel", search.best_estimator_.kernel) for row in params}
+
+
+@pytest.fixture
+def bent(rng):
+    """Two of eight features matter, and not linearly."""
+    X = rng.standard_normal((90, 8))
+    Y = np.column_stack([np.sin(2 * X[:, 0]), np.sin(2 * X[:, 0]) + 0.5 * np.abs(X[:, 1]), np.abs(X[:, 1])])
+    return X, Y + 0.1 * rng.standard_normal(Y.shape)
+
+
+def test_nothing_named_is_kernels_metric_and_strengths(bent):
+    X, Y = bent
+    search = MultiTaskRegressorCV(cv=3).fit(X, Y)
+    assert kernels_tried(search) == {"linear", "rbf", "laplacian"}
+    assert {row["metric_rounds"] for row in search.cv_results_["params"]} == {0, 1, 2}
+    assert any("strengths=[" in repr(row["penalty"]) for row in search.cv_results_["params"])
+    again = MultiTaskRegressor(**search.best_params_).fit(X, Y)
+    np.testing.assert_allclose(again.predict(X), search.predict(X), atol=1e-4)
+
+
+def test_a_kernel_that_is_named_is_the_only_one_and_has_no_metric(bent):
+    search = MultiTaskRegressorCV(kernel="rbf", cv=3, mus=[0.9]).fit(*bent)
+    assert kernels_tried(search) == {"rbf"}
+    assert "metric_rounds" not in search.cv_results_["params"][0]
+    assert search.best_estimator_.metric_rounds == 0
+
+
+def test_own_parameters_are_tried_at_the_best_strength(bent):
+    search = MultiTaskRegressorCV(cv=3, alphas=[1e-3, 1e-2, 1e-1], mus=[0.5, 0.9, 1.0]).fit(*bent)
+    shared = [row for row in search.cv_results_["params"] if row["penalty"].name == "sparse"]
+    at = {mu: [row["alpha"] for row in shared if row["penalty"].mu == mu] for mu in (0.5, 0.9, 1.0)}
+    assert sorted(at[0.9]) == [1e-3, 1e-2, 1e-1]
+    scores = search.cv_results_["mean_test_score"]
+    middle = {row["alpha"]: scores[i] for i, row in enumerate(search.cv_results_["params"]) if row in shared[:3]}
+    assert at[0.5] == at[1.0] == [max(middle, key=middle.get)]
+
+
+@pytest.mark.parametrize("case", ["loo", "sparse rows", "many rows", "loss"])
+def test_what_costs_too_much_is_left_out(case, bent, monkeypatch):
+    X, Y = bent
+    options = {"alphas": [1e-2], "mus": [0.9], "cv": 3}
+    if case == "many rows":
+        monkeypatch.setattr(recommended, "MOST_ROWS", 80)
+    if case == "loo":
+        options["cv"] = "loo"
+    if case == "loss":
+        options["loss"] = "huber"
+    search = MultiTaskRegressorCV(**options).fit(sparse.csr_array(X) if case == "sparse rows" else X, Y)
+    assert kernels_tried(search) == ({"linear", "rbf", "laplacian"} if case == "loo" else {"linear"})
+    assert search.best_estimator_.metric_rounds == 0
+
+
+def test_landmarks_allow_every_kernel_on_many_rows(bent, monkeypatch):
+    monkeypatch.setattr(recommended, "MOST_ROWS", 80)
+    search = MultiTaskRegressorCV(n_components=20, random_state=0, cv=3, alphas=[1e-2], mus=[0.9]).fit(*bent)
+    assert kernels_tried(search) == {"linear", "rbf", "laplacian"}
+
+
+def test_classes_choose_a_kernel_too(bent):
+    X, Y = bent
+    search = MultiTaskClassifierCV(cv=3, alphas=[1e-2], mus=[0.9]).fit(X, (Y > Y.mean(axis=0)).astype(int))
+    assert search.best_estimator_.kernel != "linear"
+
+
+def test_a_row_twice_does_not_change_the_widths(rng):
+    X, Y = related_tasks(rng, 30, 2)
+    options = {"kernel": "rbf", "alphas": [1e-2], "mus": [0.9], "cv": 3}
+    once = MultiTaskRegressorCV(**options).fit(X, Y)
+    twice = MultiTaskRegressorCV(**options).fit(np.tile(X, (2, 1)), np.tile(Y, (2, 1)))
+    widths, again = (sorted(set(search.cv_results_["param_gamma"])) for search in (once, twice))
+    np.testing.assert_allclose(widths, again, rtol=1e-12)
+
+
+def test_gains_add_up_to_the_best_score(bent):
+    search = MultiTaskRegressorCV(cv=3).fit(*bent)
+    words = describe_gains(search)
+    start = float(re.search(r"independent tasks has (-?[\d.]+)", words)[1])
+    gains = [float(number) for number in re.findall(r" ([+-]\d+(?:\.\d+)?(?:e-\d+)?)", words)]
+    assert len(gains) == 4
+    assert start + sum(gains) == pytest.approx(np.nanmax(search.cv_results_["mean_test_score"]), abs=0.02)
+    assert gains[0] + gains[1] > 0.3
+
+
+def test_gains_name_only_what_was_tried(bent):
+    assert describe_gains(MultiTaskRegressorCV("independent", kernel="rbf", gammas=[0.1]).fit(*bent)) == ""
+    words = describe_gains(MultiTaskRegressorCV(kernel="linear", mus=[0.9], cv=3).fit(*bent))
+    assert "graph" in words
+    assert not any(name in words for name in ("metric", "strengths", "kernel ("))
+
+
+def test_categories_of_one_column_are_one_group():
+    frame = pd.DataFrame({"a": np.arange(12.0), "b": list("xyz") * 4, "c": list("uv") * 6, "y": np.arange(12.0) ** 2})
+    problem = make_problem(frame, ColumnRoles(["y"]))
+    assert feature_groups(make_preparation(problem.features).fit(problem.X)) == [0, 1, 1, 1, 2, 2]
+
+
+def test_the_report_of_a_search_says_what_gained(bent):
+    search = MultiTaskRegressorCV(cv=3, alphas=[1e-2], mus=[0.9]).fit(*bent)
+    assert summarize(search)["selection"]["gains"] == describe_gains(search) != ""

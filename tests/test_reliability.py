@@ -1,0 +1,57 @@
+"""A bounded part of the random fits of ``benchmarks/reliability.py``: what is returned is what was said of it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+FITS = 25
+# Losses with corners take seconds rather than milliseconds.
+QUICK = {"square", "huber", "logistic", "squared_hinge", "poisson"}
+
+
+@pytest.fixture
+def tools(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import random_fits
+    import reliability
+
+    return random_fits, reliability
+
+
+def test_random_fits_are_what_they_say(tools):
+    random_fits, reliability = tools
+    seeds = [seed for seed in range(2 * FITS) if random_fits.draw(seed).estimator.loss in QUICK][:FITS]
+    lines = [reliability.attempt(seed) for seed in seeds]
+    wrong = {line["seed"]: line["failures"] for line in lines if set(line["failures"]) - {"slow"}}
+    assert not wrong
+    # Most of them are ordinary, and certified.
+    assert sum(line["outcome"] == "certified" for line in lines) > 0.7 * FITS
+
+
+def test_the_tool_sees_a_certificate_that_lies(tools):
+    random_fits, reliability = tools
+    case = random_fits.draw(0)
+    est = case.estimator.fit(case.X, case.y, **case.extra)
+    assert reliability.examine(case, est, [])["failures"] == []
+    object.__setattr__(est.solution_, "objective", 0.5 * est.solution_.objective)
+    assert reliability.examine(case, est, [])["failures"] == ["certified, and wrong"]
+    object.__setattr__(est.solution_, "lower_bound", 10.0 * abs(est.solution_.objective))
+    assert "bound above the objective" in reliability.examine(case, est, [])["failures"]
+    est.structure_ = -est.structure_
+    assert "structure not positive semidefinite" in reliability.examine(case, est, [])["failures"]
+
+
+def test_an_interrupted_run_goes_on_where_it_was(tools, tmp_path, monkeypatch, capsys):
+    _, reliability = tools
+    path = tmp_path / "runs.jsonl"
+    for fits in (2, 4):
+        monkeypatch.setattr("sys.argv", ["reliability.py", "--fits", str(fits), "--out", str(path)])
+        reliability.main()
+    with path.open("a") as file:
+        file.write('{"seed": 4, "outc')
+    assert sorted(reliability.read(path)) == [0, 1, 2, 3]
+    assert len(path.read_text().splitlines()) == 5
+    assert "| fits | 4 |" in capsys.readouterr().out
+    assert np.isfinite(reliability.read(path)[0]["objective"])
