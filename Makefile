@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .PHONY: help demo test lint types layers check bench-core bench-school bench-selection bench-edges \
-	bench-targets bench-scale bench-tasks bench-gaps bench-peers mutants audit docs man dist oldest clean
+	bench-intervals bench-targets bench-scale bench-tasks bench-gaps bench-peers mutants audit docs man dist oldest clean
 .DELETE_ON_ERROR:
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "make bench-targets  accuracy on real multi-target sets beside kernel ridge; the data folder is in SKMTL_DATA"
 	@echo "make bench-tasks   many tasks in groups, with and without screening, as ratios"
 	@echo "make bench-gaps    missing labels beside complete ones, as ratios; the data folder is in SKMTL_DATA"
+	@echo "make bench-intervals  how often intervals cover on real sets, and what known labels teach; the data folder is in SKMTL_DATA"
 	@echo "make bench-peers   beside other libraries on small public sets; the data folder is in SKMTL_DATA"
 	@echo "make bench-scale   more rows: landmarks, blocks, a Dask cluster, many labels; the data folder is in SKMTL_DATA"
 	@echo "make docs          build the site into docs/_build/html; every warning is an error"
@@ -76,6 +77,9 @@ bench-tasks: $(VENV)/.dev
 
 bench-gaps: $(VENV)/.dev
 	$(BIN)/python benchmarks/missing_labels.py $(ARGS)
+
+bench-intervals: $(VENV)/.dev
+	$(BIN)/python benchmarks/intervals.py $(ARGS)
 
 bench-peers: $(VENV)/.peers
 	$(BIN)/python benchmarks/peers/run.py --short $(ARGS)

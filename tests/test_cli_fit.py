@@ -107,6 +107,29 @@ def test_predictions_are_those_of_the_model(run, small, table):
     )
 
 
+def test_intervals_stand_beside_the_predictions(run, small, table):
+    fit(run, table, "--targets", ",".join(TARGETS))
+    new, model = table.drop(columns=TARGETS), load_model("run/model.skops")
+    values = predicted(run, new, "new.csv", "--interval", "0.8")
+    assert list(values) == [name for target in TARGETS for name in (target, f"{target} low", f"{target} high")]
+    pd.testing.assert_frame_equal(values[TARGETS], predicted(run, new))
+    ends = model[-1].predict_interval(model[:-1].transform(new.astype({"colour": object})), coverage=0.8)
+    for end, expected in zip(("low", "high"), ends, strict=True):
+        np.testing.assert_allclose(values[[f"{target} {end}" for target in TARGETS]], expected, atol=1e-9)
+    code, _, err = run("predict", "run/model.skops", "new.csv", "--out", "q.csv", "--interval", "0.99")
+    assert code == 2
+    assert "needs at least 99 labels of each task" in err
+
+
+def test_intervals_of_the_task_of_each_row(run, small, table):
+    long = table.melt(["a", "b"], TARGETS, "what", "value").dropna()
+    fit(run, long, "--targets", "value", "--task-column", "what")
+    values = predicted(run, long.drop(columns="value"), "new.csv", "--interval", "0.9", "--task-column", "what")
+    assert list(values) == ["what", "value", "low", "high"]
+    inside = (values["low"] <= long["value"].to_numpy()) & (long["value"].to_numpy() <= values["high"])
+    assert 0.8 < inside.mean() < 1.0
+
+
 def test_parquet_in_and_out(run, table):
     given = ("--targets", ",".join(TARGETS), "--penalty", "sparse", "--alpha", "0.01")
     fit(run, table, *given)

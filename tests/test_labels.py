@@ -281,7 +281,7 @@ def test_a_task_of_one_class_becomes_a_constant(rng):
     np.testing.assert_allclose(est.predict_proba(X)[:, [0, 2]], others.predict_proba(X), atol=1e-4)
 
 
-def test_probabilities_only_where_the_loss_gives_them(rng):
+def test_probabilities_of_losses_that_give_them(rng):
     X, Y = related_tasks(rng, 30, 3)
     y = Y.argmax(axis=1)
     est = MultiTaskClassifier(loss="logistic", kernel="rbf", alpha=1e-3).fit(X, y)
@@ -289,7 +289,7 @@ def test_probabilities_only_where_the_loss_gives_them(rng):
     assert P.shape == (30, 3)
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
     np.testing.assert_array_equal(P.argmax(axis=1), est.predict(X))
-    assert not hasattr(MultiTaskClassifier(loss="square"), "predict_proba")
+    assert not hasattr(MultiTaskClassifier(loss="square", kernel="precomputed"), "predict_proba")
     binary = MultiTaskClassifier(loss="logistic", kernel="rbf").fit(X, y == 0)
     assert binary.predict_proba(X).shape == (30, 2)
 

@@ -106,6 +106,7 @@ def test_the_fit_of_a_table_is_a_pipeline_that_predicts_by_name(table, tmp_path)
         "comparing with independent tasks",
         "following mu",
         "looking for the same edges on halves of the rows",
+        "looking at intervals",
     ]
     save_model(result.model, tmp_path / "model.skops")
     again = load_model(tmp_path / "model.skops")

@@ -158,6 +158,7 @@ def _write(out: Path, result: "TableFit", facts: dict[str, Any]) -> list[Path]:
         "stability": result.stability,
         "path": result.path,
         "predictions": result.judgement.predictions,
+        "intervals": result.intervals,
     }
     return save_results(out, result.model, result.comparison, **found, about=facts)
 

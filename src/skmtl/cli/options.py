@@ -39,6 +39,14 @@ FeatureNames = Annotated[
     ),
 ]
 Ignore = Annotated[str, typer.Option(metavar="A,B,C", help="Columns to leave alone.", rich_help_panel=TABLE)]
+Interval = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        help="Add columns low and high per target, between which so large a share of labels lies, such as 0.9.",
+        rich_help_panel=TABLE,
+    ),
+]
 TaskColumn = Annotated[
     str | None,
     typer.Option(

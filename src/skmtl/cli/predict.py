@@ -13,14 +13,13 @@ def predict(
     model: o.Model,
     table: o.Table,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The predictions, as .csv or .parquet.")],
+    interval: o.Interval = None,
     task_column: o.TaskColumn = None,
     keep: Annotated[
         str,
         typer.Option(metavar="A,B,C", help="Columns of the table to pass on, such as ids.", rich_help_panel=o.TABLE),
     ] = "",
-    proba: Annotated[
-        bool, typer.Option("--proba", help="Probabilities of the classes instead of classes (loss logistic, softmax).")
-    ] = False,
+    proba: Annotated[bool, typer.Option("--proba", help="Probabilities of the classes instead of classes.")] = False,
     scores: Annotated[
         bool, typer.Option("--scores", help="Scores of the classes, of which the largest or the sign decides.")
     ] = False,
@@ -34,6 +33,7 @@ def predict(
 ) -> None:
     """Predict the targets of new rows: a column per target, the rows in the order of the table.
 
+    With --interval 0.9 the ends of intervals that hold nine labels in ten stand beside each prediction.
     With --engine dask the predictions are a folder of parts.
     """
     from skmtl.tables import predict_blocks, predict_table, write_table
@@ -43,6 +43,8 @@ def predict(
     kind = "probabilities" if proba else "scores" if scores else "predictions"
     written = o.make_format(delimiter, decimal, thousands, encoding)
     if o.check_engine(engine, scheduler):
+        if interval is not None:
+            raise ValueError("--interval is not possible with --engine dask; predict a part of the table at a time.")
         if task_column is not None:
             raise ValueError("--task-column is not possible with --engine dask; every task is predicted.")
         if keep or kind != "predictions":
@@ -54,7 +56,13 @@ def predict(
     check_new(out, overwrite=overwrite)
     with warnings_as_notes():
         predictions = predict_table(
-            o.load_file(model), table, written, task_column=task_column, keep=o.names_in(keep), kind=kind
+            o.load_file(model),
+            table,
+            written,
+            task_column=task_column,
+            keep=o.names_in(keep),
+            kind=kind,
+            interval=interval,
         )
         write_table(predictions, out)
     print(f"Wrote {out}: {len(predictions)} rows, {len(predictions.columns)} columns.")

@@ -19,11 +19,13 @@ from skmtl._linalg import Array
 from skmtl._notebook import DrawsRelations
 from skmtl._validation import check_callback, check_count, check_flag, check_positive, is_number
 from skmtl.estimators.clean import clean, reads_blocks
+from skmtl.estimators.evidence import Evidence
 from skmtl.estimators.learned import LearnedTasks
 from skmtl.estimators.metric import check_rounds, next_scale
 from skmtl.estimators.predict import predict_scores
 from skmtl.features import KERNELS, KernelFacts, make_feature_map
 from skmtl.losses.base import Loss, check_loss
+from skmtl.objective import predictor_structure
 from skmtl.penalties import check_penalty
 from skmtl.solvers.solve import Interrupted, Solution
 from skmtl.solvers.training import Effort, Model, Settings, Training, single_tasks
@@ -233,6 +235,7 @@ def assign(
         "loss_": training.loss,
         "eps_": training.problem(settings).eps,
         "n_iter_": solution.n_iter,
+        "evidence_": _keep(training, settings, solution),
     }
     if data.feature_names is not None:
         fitted["feature_names_in_"] = data.feature_names
@@ -256,6 +259,25 @@ def assign(
     for name, value in fitted.items():
         setattr(estimator, name, value)
     return estimator
+
+
+def _keep(training: Training, settings: Settings, solution: Solution) -> Evidence | None:
+    """What a fit leaves behind for those who ask how sure it is: rows and labels, not copied, where they are known."""
+    labels = training.labels
+    if labels.in_blocks or training.data.pairwise:
+        return None
+    return Evidence(
+        training.data.X,
+        labels.in_rows(labels.y),
+        labels.in_rows(labels.weight),
+        labels.tasks if labels.long else None,
+        predictor_structure(solution.structure, settings.common),
+        settings.alpha,
+        training.intercept,
+        training.feature_map,
+        training.loss,
+        training.scaling.mean,
+    )
 
 
 def _spread_over_columns(coef: Array, data: TaskData) -> Array:

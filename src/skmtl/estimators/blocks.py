@@ -1,5 +1,6 @@
 """Tables that are read a block at a time: large arrays, memory maps, Dask arrays and data frames."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -95,20 +96,23 @@ def open_table(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any, *
     return opener(estimator, X, y, sample_weight, tasks, reset=reset)
 
 
-def open_rows(estimator: Any, X: Any, tasks: Any, n_functions: int) -> Rows:
-    """Rows to predict, with the numbers of their tasks where they were given."""
+def open_rows(
+    estimator: Any, X: Any, tasks: Any, n_functions: int, columns: Mapping[str, NDArray[Any]] | None = None
+) -> Rows:
+    """Rows to predict, with the numbers of their tasks where they were given, and more columns of rows in memory."""
     names, known = getattr(estimator, "feature_names_in_", None), estimator.task_names_
     if is_dask(X):
         _check_features(estimator, X, reset=False)
-        columns = {} if tasks is None else {"tasks": _codes(tasks, known)}
+        codes = {} if tasks is None else {"tasks": _codes(tasks, known)}
         # Only columns that must line up need the lengths of the blocks, which cost a pass.
-        return DaskRows.from_collections(X, columns, names, lengths=tasks is not None)
+        return DaskRows.from_collections(X, codes, names, lengths=tasks is not None)
     if is_large(X, n_functions):
         _check_features(estimator, X, reset=False)
         X = _array(X)
     else:
         X = check_features(estimator, X, reset=False)
-    return MemoryRows(X, {} if tasks is None else {"tasks": match_tasks(tasks, known, X.shape[0])}, names=names)
+    own = {} if tasks is None else {"tasks": match_tasks(tasks, known, X.shape[0])}
+    return MemoryRows(X, {**own, **(columns or {})}, names=names)
 
 
 def _open_memory(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any, *, reset: bool) -> OpenTable:

@@ -14,9 +14,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skmtl._linalg import Array
-from skmtl._validation import check_targets, check_weight, is_dask
+from skmtl._validation import check_targets, check_weight, is_dask, match_tasks
 from skmtl.estimators.base import MultiTaskEstimator
 from skmtl.estimators.blocks import open_table
+from skmtl.estimators.calibration import calibrate
 from skmtl.estimators.predict import Predict, coefficients, predict_scores
 from skmtl.estimators.score import Hits
 from skmtl.features import Kernel, Landmarks
@@ -28,10 +29,13 @@ from skmtl.targets.coding import first_column
 
 
 def gives_probabilities(estimator: Any) -> bool:
-    """Whether the loss of a classifier, or of a search for one, turns scores into probabilities."""
+    """Whether a classifier, or a search for one, has probabilities: of its loss, or of its scores on rows held out."""
     loss = named_loss(estimator.loss)
-    if loss is None or not loss.gives_probabilities:
-        raise AttributeError(f"loss={estimator.loss!r} gives no probabilities; use loss='logistic'.")
+    if estimator.kernel == "precomputed" and (loss is None or not loss.gives_probabilities):
+        raise AttributeError(
+            f"loss={estimator.loss!r} gives no probabilities, and with kernel='precomputed' no rows are kept to "
+            "calibrate its scores on; use loss='logistic', or scikit-learn's CalibratedClassifierCV."
+        )
     return True
 
 
@@ -128,6 +132,8 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
         Ones: classes are not scaled.
     feature_structure_, feature_coef_ : ndarray
         With the penalty ``features`` only.
+    evidence_ : Evidence or None
+        Training rows and labels, kept for probabilities; None where rows were read in blocks, or were a kernel matrix.
     coding_ : ClassCoding
         How classes became tasks.
     n_features_in_ : int
@@ -232,7 +238,12 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
 
     @available_if(gives_probabilities)
     def predict_proba(self, X: Any, tasks: Any = None) -> Array:
-        """Probabilities of the classes, with a loss that gives them.
+        """Probabilities of the classes.
+
+        Those of the loss where it gives some ("logistic", "softmax"). Else scores are calibrated when this is first
+        called: sigmoids are fitted to scores of training rows held out, one by one for square loss, in ten folds for
+        others, with the structure held; for each task, or for all classes of one column alike. They say one half where
+        ``predict`` changes its mind.
 
         Parameters
         ----------
@@ -245,8 +256,24 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
             Of the second class where there are several tasks.
         """
         check_is_fitted(self)
-        read = self.coding_.joint_probabilities if self.loss_.couples_tasks else self.coding_.score_probabilities
-        return predict_scores(self, X, tasks, read)
+        if self.loss_.gives_probabilities:
+            read = self.coding_.joint_probabilities if self.loss_.couples_tasks else self.coding_.score_probabilities
+            return predict_scores(self, X, tasks, read)
+        if self.evidence_ is None:
+            raise ValueError(
+                f"loss={self.loss_.name!r} gives no probabilities, and the fit read its rows in blocks, of which none "
+                "was kept to calibrate its scores on; use scikit-learn's CalibratedClassifierCV on a sample of rows."
+            )
+        if is_dask(X):
+            raise ValueError(
+                f"probabilities of loss={self.loss_.name!r} need rows in memory, and these are a Dask collection; pass "
+                "X.compute(), or a partition at a time."
+            )
+        codes = None if tasks is None else match_tasks(tasks, self.task_names_, len(tasks))
+        kept = self.evidence_
+        calibration = calibrate(kept.held_out_scores, kept.labels, together=self.coding_.one_vs_all)
+        odds = calibration.log_odds(predict_scores(self, X, tasks), codes)
+        return self.coding_.score_probabilities(odds)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> float:
         """Accuracy.

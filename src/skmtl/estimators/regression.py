@@ -13,11 +13,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skmtl._linalg import Array, mean_known
-from skmtl._validation import check_targets, check_weight, is_dask
+from skmtl._validation import check_targets, check_weight, is_dask, match_tasks
 from skmtl.estimators.base import MultiTaskEstimator
 from skmtl.estimators.blocks import open_table
 from skmtl.estimators.predict import Predict, coefficients
 from skmtl.estimators.score import Errors
+from skmtl.estimators.uncertainty import find_evidence, score_quantiles, uncertain
 from skmtl.features import Kernel, Landmarks
 from skmtl.losses import Loss
 from skmtl.losses.base import named_loss
@@ -131,6 +132,11 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         The matrix on the side of the features, with the penalty ``features`` only.
     feature_coef_ : ndarray of shape (r, n_tasks)
         Coefficients in an orthonormal basis of the features, with the penalty ``features`` only.
+    noise_ : ndarray of shape (n_tasks,)
+        The standard deviation of the noise of each task, in the units of y; for square loss only.
+    evidence_ : Evidence or None
+        Training rows and labels, kept for standard deviations and intervals; None where rows were read in blocks, or
+        were a kernel matrix.
     coding_ : Coding
         How y was written, and so how predictions are.
     n_features_in_ : int
@@ -219,6 +225,93 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         loss = named_loss(self.loss)
         tags.target_tags.positive_only = loss is not None and loss.nonnegative_targets
         return tags
+
+    def predict(self, X: Any, tasks: Any = None, return_std: bool = False, known: Any = None) -> Any:
+        """Predict the targets of new rows, and how sure that is.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Or a Dask array or data frame, for predictions alone.
+        tasks : array-like of shape (n_samples,), optional
+            The task of each row, of which alone a prediction is returned; a task that was not fitted is an error.
+        return_std : bool, default=False
+            Whether standard deviations are returned too. They are those of a new label: of the posterior of the
+            predictor, for the structure and the kernel, and of the noise of the task, ``noise_``.
+        known : array-like of shape (n_samples, n_tasks), or data frame, optional
+            Labels of these rows that are known already, NaN where they are not, or a data frame with columns of some
+            of the tasks. They sharpen the predictions of the other tasks at the same row (co-kriging), as if they had
+            been among the training labels; rows do not inform one another. A label that is known is returned as it is,
+            with standard deviation zero.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples, n_tasks) or (n_samples,)
+            One column with ``tasks``, and where y was one column; of long tables without ``tasks`` a column per task.
+            Of Dask collections a Dask array, not computed yet.
+        std : ndarray of the same shape
+            With ``return_std`` only, in the units of y.
+        """
+        check_is_fitted(self)
+        if not return_std and known is None:
+            return super().predict(X, tasks)
+        mean, factor = uncertain(self, X, tasks, known)
+        mean = self.coding_.predictions(mean)
+        if not return_std:
+            return mean
+        noise = self.evidence_.noise
+        return mean, self.coding_.predictions(factor * (noise if tasks is None else noise[self._task_numbers(tasks)]))
+
+    def predict_interval(self, X: Any, tasks: Any = None, *, coverage: float = 0.9) -> tuple[Array, Array]:
+        r"""Intervals that hold a new label of each task as often as they say.
+
+        Every training label is predicted by a fit without its row (where that is not direct, without its tenth of
+        the rows), the structure and all parameters held. Its error is divided by the standard deviation that
+        ``predict`` would have given it. Intervals reach from the prediction by q standard deviations to both sides,
+        where q is the :math:`\lceil (m + 1) \, \mathrm{coverage} \rceil`-th smallest of these m numbers of the
+        task: the jackknife, studentized, with the finite-sample correction of conformal prediction.
+
+        What is promised: coverage on average over new rows, drawn like the training rows, for any noise, as m grows
+        and as far as one row changes the fit little, which a ridge ensures [1]_ [2]_. What is not: coverage at every
+        single row, or for rows from elsewhere; nor in finite samples beyond the correction, for parameters and
+        structure were chosen with all rows.
+
+        Parameters
+        ----------
+        X, tasks
+            As for ``predict``.
+        coverage : float, default=0.9
+            The share of labels to be covered. It needs at least coverage / (1 - coverage) labels of each task.
+
+        Returns
+        -------
+        low, high : ndarray of shape (n_samples, n_tasks) or (n_samples,)
+            Like the predictions.
+
+        References
+        ----------
+        .. [1] Steinberger and Leeb. Conditional predictive inference for stable algorithms. Annals of Statistics 2023.
+        .. [2] Barber, Candes, Ramdas and Tibshirani. Predictive inference with the jackknife+. Annals of Statistics
+           2021.
+        """
+        check_is_fitted(self)
+        evidence = find_evidence(self, X)
+        reach = score_quantiles(evidence, self.task_names_, coverage)
+        mean, factor = uncertain(self, X, tasks)
+        width = factor * (reach if tasks is None else reach[self._task_numbers(tasks)])
+        return self.coding_.predictions(mean - width), self.coding_.predictions(mean + width)
+
+    def _task_numbers(self, tasks: Any) -> Any:
+        return match_tasks(tasks, self.task_names_, len(tasks))
+
+    @property
+    def noise_(self) -> Array:
+        """The standard deviation of the noise of each task's labels, in the units of y, of shape (n_tasks,).
+
+        It makes the variance of errors at labels left out what it should be; a label has the mean weight of its task.
+        """
+        evidence = find_evidence(self, None)
+        return np.asarray(evidence.noise * np.sqrt(evidence.label_noise) * self.target_scale_)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> float:
         """R squared, averaged over tasks.

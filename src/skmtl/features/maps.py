@@ -70,6 +70,13 @@ class FeatureMap(BaseEstimator):
         """The mean of the diagonal of the kernel on the rows of X; of features about their mean with ``center``."""
         raise NotImplementedError
 
+    def unspanned(self, X: Any, Z: Array) -> Array:
+        """k(x, x) less its part in the coordinates of ``orthonormal``, at rows X with basis functions Z, (n,).
+
+        A map on training rows has no such coordinates: there it is k(x, x) itself.
+        """
+        return np.zeros(X.shape[0])
+
     def orthonormal(self, Z: Array) -> Array:
         """Phi = Z R with RR' = M^-1: rows Z in coordinates whose metric is the identity, of shape (n, r).
 
@@ -163,6 +170,9 @@ class KernelMap(FeatureMap):
 
     def size(self, X: Any, *, center: bool) -> float:
         return float(np.mean(kernel_diagonal(X, self._evaluate)))
+
+    def unspanned(self, X: Any, Z: Array) -> Array:
+        return kernel_diagonal(X, self._evaluate)
 
     def scaled(self, X: Any) -> Any:
         """Rows with scaled features."""
@@ -259,6 +269,10 @@ class NystroemMap(KernelMap):
     def landmarks_(self) -> Any:
         """The landmarks, of shape (m, d)."""
         return self.X_fit_
+
+    def unspanned(self, X: Any, Z: Array) -> Array:
+        own = kernel_diagonal(X, self._evaluate)
+        return np.maximum(own - np.sum(self.orthonormal(Z.copy()) ** 2, axis=1), 0.0)
 
     def orthonormal(self, Z: Array) -> Array:
         # Z' is in the order of memory that BLAS solves in place.

@@ -1,6 +1,7 @@
 """Choosing hyper-parameters, and knowing whether the graph can be trusted."""
 
 from skmtl.model_selection.compare import compare_methods
+from skmtl.model_selection.coverage import interval_coverage
 from skmtl.model_selection.cv import MultiTaskClassifierCV, MultiTaskRegressorCV
 from skmtl.model_selection.gains import describe_gains
 from skmtl.model_selection.held_out import describe_comparison
@@ -35,6 +36,7 @@ __all__ = [
     "describe_gains",
     "edge_stability",
     "given_parameters",
+    "interval_coverage",
     "judge_choice",
     "judge_model",
     "quick_search",

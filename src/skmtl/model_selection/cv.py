@@ -204,6 +204,16 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         self.random_state = random_state
         self.verbose = verbose
 
+    def predict(self, X: Any, tasks: Any = None, return_std: bool = False, known: Any = None) -> Any:
+        """Predictions of the best estimator, and how sure they are; see its ``predict``."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X, tasks, return_std=return_std, known=known)
+
+    def predict_interval(self, X: Any, tasks: Any = None, *, coverage: float = 0.9) -> tuple[Array, Array]:
+        """Intervals of the best estimator; see its ``predict_interval``."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_interval(X, tasks, coverage=coverage)
+
 
 class MultiTaskClassifierCV(MultiTaskSearch):
     """A search for the :class:`MultiTaskClassifier` with the best hyper-parameters, by cross-validation.

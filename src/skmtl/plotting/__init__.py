@@ -6,6 +6,7 @@ from skmtl.plotting.graph import GraphDisplay
 from skmtl.plotting.importance import ImportanceDisplay
 from skmtl.plotting.matrix import MatrixDisplay
 from skmtl.plotting.path import PathDisplay
+from skmtl.plotting.reliability import ReliabilityDisplay
 
 __all__ = [
     "Arrangement",
@@ -14,5 +15,6 @@ __all__ = [
     "ImportanceDisplay",
     "MatrixDisplay",
     "PathDisplay",
+    "ReliabilityDisplay",
     "arrange",
 ]

@@ -29,6 +29,7 @@ def save_results(
     *,
     stability: pd.DataFrame | None = None,
     path: StructurePath | None = None,
+    intervals: pd.DataFrame | None = None,
     predictions: pd.DataFrame | None = None,
     about: Mapping[str, Any] | None = None,
 ) -> list[Path]:
@@ -46,6 +47,8 @@ def save_results(
         What ``edge_stability`` returns.
     path : StructurePath, optional
         What ``structure_path`` returns.
+    intervals : DataFrame, optional
+        What ``interval_coverage`` returns.
     predictions : DataFrame, optional
         The ``predictions`` that ``judge_model`` returns.
     about : dict, optional
@@ -81,6 +84,7 @@ def save_results(
         comparison=comparison,
         stability=stability,
         path=path,
+        intervals=intervals,
         predictions=predictions,
         about=about,
         feature_names=prepared_names(model),

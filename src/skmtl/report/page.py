@@ -8,6 +8,7 @@ from typing import Any
 
 from skmtl._validation import import_extra
 from skmtl.plotting.names import cut, split_name
+from skmtl.report.intervals import interval_charts
 from skmtl.report.numbers import FILTERS
 from skmtl.report.pictures import draw_graph, draw_matrix, draw_path, draw_predictions
 
@@ -72,6 +73,7 @@ def render(summary: dict[str, Any]) -> str:
         most_features=MOST_FEATURES,
         widest_table=WIDEST_TABLE,
         forests=[_forest(method) for method in (summary["comparison"] or {"methods": []})["methods"]],
+        interval_charts=interval_charts(summary.get("intervals")),
         script=markup(script),
         style=markup(style),
         script_hash=_hash(script),

@@ -15,6 +15,7 @@ from skmtl import __version__
 from skmtl.model_selection import StructurePath, describe_gains
 from skmtl.model_selection.base import MultiTaskSearch
 from skmtl.report.graphs import add_frequencies, predictive_graph, stability_mu, stable_graph
+from skmtl.report.intervals import summarize_intervals
 from skmtl.report.json_values import to_json, to_text
 from skmtl.report.results import (
     TaskIndex,
@@ -39,6 +40,7 @@ def summarize(
     comparison: pd.DataFrame | None = None,
     stability: pd.DataFrame | None = None,
     path: StructurePath | None = None,
+    intervals: pd.DataFrame | None = None,
     predictions: pd.DataFrame | None = None,
     about: Mapping[str, Any] | None = None,
     feature_names: ArrayLike | None = None,
@@ -55,6 +57,8 @@ def summarize(
         What ``edge_stability`` returns, best with ``max_false=1``: its stable edges are the graph to look at.
     path : StructurePath, optional
         What ``structure_path`` returns.
+    intervals : DataFrame, optional
+        What ``interval_coverage`` returns.
     predictions : DataFrame, optional
         The ``predictions`` that ``judge_model`` returns.
     about : dict, optional
@@ -114,6 +118,7 @@ def summarize(
         "stability": None if stability is None else summarize_stability(stability, index),
         "stability_mu": None if stability is None else stability_mu(stability),
         "path": None if path is None else summarize_path(path, index),
+        "intervals": None if intervals is None else summarize_intervals(intervals, index),
         "predictions": None if predictions is None else summarize_predictions(predictions, index),
     }
     if summary["importances"]:

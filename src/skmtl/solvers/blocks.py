@@ -36,6 +36,9 @@ class BlockDesign:
     def lift(self, W: Array) -> Array:
         return self._map.lift(self._basis @ W)
 
+    def locate(self, Z: Array) -> Array:
+        return self._map.orthonormal(Z - self.center) @ self._basis
+
     def supervised(self, alpha: float) -> Supervised:
         """The supervised step: closed form for complete labels, else conjugate gradients."""
         tasks = self._moments.by_task

@@ -34,6 +34,9 @@ class Basis(Protocol):
     def lift(self, W: Array) -> Array:
         """Coefficients on Z, of shape (D, T), of the predictor W."""
 
+    def locate(self, Z: Any) -> Array:
+        """Phi of new rows at which the basis functions are Z, about the mean of the training rows, (n, r)."""
+
 
 class Design(Basis, Protocol):
     """What the solvers need of the training rows in memory."""
@@ -49,6 +52,12 @@ class Design(Basis, Protocol):
 
     def scores(self, W: Array) -> Array:
         """Phi W, of shape (n, T), without making Phi where that is as large as the kernel matrix."""
+
+    def left_over(self, Z: Any, Phi: Array) -> Array:
+        """Squared norms of new rows about the mean, in the coordinates of the map, less those of Phi, (n,).
+
+        A kernel on training rows has no such coordinates: there k(x, x) is to be added.
+        """
 
 
 def make_design(feature_map: FeatureMap, Z: Any, weight: Array, *, intercept: bool, overwrite: bool) -> Design:
@@ -73,7 +82,7 @@ class KernelDesign:
         n = len(K)
         if not np.all(np.isfinite(K)):
             raise ValueError("the kernel has NaN or infinite values here; scale the features or change its parameters.")
-        self._root = np.sqrt(weight)
+        self._root, self._mean_weight = np.sqrt(weight), weight / weight.sum() if intercept else np.zeros(n)
         if not np.all(weight == 1.0):
             K *= self._root[:, None]
             K *= self._root
@@ -128,6 +137,17 @@ class KernelDesign:
             C -= np.outer(self._constant, self._constant @ C)
         return self._root[:, None] * C
 
+    def locate(self, Z: Array) -> Array:
+        # D^{1/2} H' V diag(k)^{-1/2} from the right, without a product of the size of K by K.
+        Z = (Z - self.center) * self._root
+        if self._constant is not None:
+            Z -= np.outer(Z @ self._constant, self._constant)
+        return self.project(Z.T).T / np.sqrt(self.values)
+
+    def left_over(self, Z: Array, Phi: Array) -> Array:
+        mean = self._mean_weight
+        return np.asarray(self.center @ mean - 2.0 * (Z @ mean) - np.sum(Phi**2, axis=1))
+
 
 class PrimalDesign:
     """The design of explicit features Z, decomposed on their smaller side."""
@@ -156,6 +176,15 @@ class PrimalDesign:
 
     def lift(self, W: Array) -> Array:
         return self._map.lift(self._basis @ W)
+
+    def locate(self, Z: Array) -> Array:
+        return self._map.orthonormal(Z - self.center) @ self._basis
+
+    def left_over(self, Z: Array, Phi: Array) -> Array:
+        if self._basis.shape[0] == self._basis.shape[1]:
+            # They span all coordinates.
+            return np.zeros(len(Phi))
+        return np.sum(self._map.orthonormal(Z - self.center) ** 2, axis=1) - np.sum(Phi**2, axis=1)
 
 
 class SparseDesign:
@@ -202,6 +231,19 @@ class SparseDesign:
         if self._wide:
             return self._adjoint(self._vectors @ (W / np.sqrt(self.values)[:, None]))
         return self._vectors @ W
+
+    def locate(self, Z: Any) -> Array:
+        shift = Z @ self.center
+        if not self._wide:
+            return np.asarray(Z @ self._vectors - self.center @ self._vectors)
+        products = np.asarray((Z @ self._Zw.T).toarray()) - np.outer(
+            shift - self.center @ self.center, self._root[:, 0]
+        )
+        return (products - self._Zw @ self.center) @ (self._vectors / np.sqrt(self.values))
+
+    def left_over(self, Z: Any, Phi: Array) -> Array:
+        own = np.asarray(Z.multiply(Z).sum(axis=1)).ravel() - 2.0 * (Z @ self.center) + self.center @ self.center
+        return np.asarray(own - np.sum(Phi**2, axis=1))
 
     def _adjoint(self, U: Array) -> Array:
         """The centred, weighted rows transposed, times U."""

@@ -17,7 +17,7 @@ there are :math:`(N_{BB})^{-1} c_B`.
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -31,11 +31,26 @@ from skmtl.solvers.systems import FeatureSystem, LabelFactor
 NOTHING = 1e-12
 
 
+class Residuals(NamedTuple):
+    """Errors at labels left out, and their standard deviation where that of the noise of a label of weight one is one.
+
+    Both are laid out like the labels, and zero and infinite at gaps. ``together`` is the mean covariance that errors of
+    two tasks at one row are then to be expected to have, of shape (n_tasks, n_tasks); zero where no row has both.
+    """
+
+    error: Array
+    spread: Array
+    together: Array
+
+
 class LeaveOneOut(Protocol):
     """Predictions for every row by a fit without it, for any alpha and any structure."""
 
     def predict(self, structures: Sequence[Array], alpha: float) -> list[Array]:
         """Predictions of a row left out, laid out like the labels, for each structure that a predictor sees."""
+
+    def residuals(self, A: Array, alpha: float) -> Residuals:
+        """The errors there, and how large they are to be expected."""
 
 
 def make_leave_one_out(design: Design, labels: Any, *, intercept: bool) -> LeaveOneOut:
@@ -89,6 +104,20 @@ class CompleteLeaveOneOut:
             for part, (_, vectors) in zip(parts, bases, strict=True)
         ]
 
+    def residuals(self, A: Array, alpha: float) -> Residuals:
+        ridge, (a, U) = float(self._weight.sum()) * alpha, eigh(A)
+        H = self._V2 @ (1.0 / (self._values[:, None] * np.maximum(a, 0.0) + ridge)) + self._null / ridge
+        # A row without weight is in nobody's way.
+        H[self._weight == 0.0] = 1.0
+        # (N_BB)^-1 = U diag(1 / H_i) U' / w_i at the labels B of row i, and it is n alpha times their covariance.
+        weight = self._weight[:, None]
+        variance = np.divide((1.0 / H) @ (U**2).T, ridge * weight, out=np.full(H.shape, np.inf), where=weight > 0.0)
+        error = self._targets - self.predict([A], alpha)[0].reshape(H.shape)
+        known = self._weight > 0.0
+        together = (U * np.mean(1.0 / H[known] / weight[known], axis=0)) @ U.T / ridge
+        error = np.where(weight > 0.0, error, 0.0)
+        return Residuals(error.reshape(self._shape), np.sqrt(variance).reshape(self._shape), together)
+
 
 class MissingLeaveOneOut:
     """Labels are missing, weighted, or each of a row of its own."""
@@ -110,21 +139,34 @@ class MissingLeaveOneOut:
             )
 
     def predict(self, structures: Sequence[Array], alpha: float) -> list[Array]:
-        return [self._predict(A, self._observed.n * alpha) for A in structures]
+        return [self._predict(A, alpha) for A in structures]
 
-    def _predict(self, A: Array, ridge: float) -> Array:
-        entries = self._observed.entries()
-        c, inverses = self._by_labels(A, ridge) if self._on_labels else self._by_features(A, ridge)
-        error = np.zeros(len(entries))
-        for block, N in zip(self._blocks, inverses, strict=True):
-            # A label without which its task has none is predicted by the mean, which is zero.
-            known = np.diag(N) * ridge * entries.inverse_weight[block] > NOTHING
-            error[block] = entries.y[block]
-            some = block[known]
-            error[some] = np.linalg.solve(N[np.ix_(known, known)], c[some])
-        predictions = np.zeros(self._shape)
-        predictions[entries.place] = entries.y - error
+    def _predict(self, A: Array, alpha: float) -> Array:
+        entries, predictions = self._observed.entries(), np.zeros(self._shape)
+        predictions[entries.place] = entries.y - self.residuals(A, alpha).error[entries.place]
         return predictions
+
+    def residuals(self, A: Array, alpha: float) -> Residuals:
+        entries, ridge = self._observed.entries(), self._observed.n * alpha
+        c, inverses = self._by_labels(A, ridge) if self._on_labels else self._by_features(A, ridge)
+        # A label without which its task has none is predicted by the mean, which is zero.
+        error, variance = entries.y.copy(), np.full(len(entries), np.inf)
+        sums, counts = np.zeros(A.shape), np.zeros(A.shape)
+        for block, N in zip(self._blocks, inverses, strict=True):
+            known = np.diag(N) * ridge * entries.inverse_weight[block] > NOTHING
+            some, covariance = block[known], np.linalg.inv(N[np.ix_(known, known)])
+            error[some] = covariance @ c[some]
+            variance[some] = np.diag(covariance) / ridge
+            both = np.ix_(entries.task[some], entries.task[some])
+            sums[both] += covariance / ridge
+            counts[both] += 1.0
+        together = sums / np.maximum(counts, 1.0)
+        return Residuals(self._laid_out(error, 0.0), np.sqrt(self._laid_out(variance, np.inf)), together)
+
+    def _laid_out(self, u: Array, empty: float) -> Array:
+        table = np.full(self._shape, empty)
+        table[self._observed.entries().place] = u
+        return table
 
     def _by_labels(self, A: Array, ridge: float) -> tuple[Array, list[Array]]:
         entries = self._observed.entries()

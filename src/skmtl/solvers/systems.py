@@ -55,7 +55,19 @@ class LabelFactor:
         tasks = np.flatnonzero(entries.counts) if entries.intercept else np.zeros(0, dtype=np.intp)
         E = np.asfortranarray((entries.task[:, None] == tasks).astype(float))
         # In the coordinates L^-1 the border is made orthonormal, so that E'c = 0 is a projection.
-        self._border = np.linalg.qr(self._forward(E))[0]
+        self._border, self._corner = np.linalg.qr(self._forward(E))
+        self._tasks = tasks
+
+    def reduction(self, K: Array, n_tasks: int) -> tuple[Array, Array]:
+        """L^-1 K for covariances K of values f_t(x) and labels, (n_labels, n_tasks m), and what constants add, (p, ..).
+
+        Columns are task by task. With B and D the two, the labels leave ``prior - B'B + D'D`` of the covariances.
+        """
+        B = self._forward(K)
+        own = np.zeros((len(self._tasks), n_tasks))
+        own[np.arange(len(self._tasks)), self._tasks] = 1.0
+        own = linalg.solve_triangular(self._corner, own, trans="T", check_finite=False)
+        return B, np.repeat(own, K.shape[1] // n_tasks, axis=1) - self._border.T @ B
 
     def _forward(self, Y: Array) -> Array:
         return np.asarray(linalg.blas.dtrsm(1.0, self._L, Y, lower=1))
@@ -160,6 +172,14 @@ class FeatureSystem:
         Z = linalg.blas.dtrsm(1.0, self._R, np.asfortranarray(moved.reshape(len(t), -1).T), trans_a=1)
         # M^-1 = (I - Phi (n alpha + Phi'Phi)^-1 Phi') / (n alpha) in whitened coordinates.
         return (H - Z.T @ Z) / self._ridge
+
+    def covariance(self) -> Array:
+        """Posterior covariance of W where the noise of a label of weight one is one, (n_tasks, r, n_tasks, r)."""
+        n_tasks = len(self._grams)
+        inverse, _ = linalg.lapack.dpotri(self._R, lower=0, overwrite_c=0)
+        inverse = np.triu(inverse) + np.triu(inverse, 1).T
+        C = inverse.reshape(n_tasks, -1, n_tasks, self._grams.shape[1])
+        return np.einsum("tb,birj,sr->tisj", self._V, C, self._V, optimize=True)
 
     def leverages(self, entries: Entries, center: Array) -> Array:
         """R^-T of the labels' features about the means of their tasks, whitened, of shape (r n_tasks, n_labels)."""

@@ -225,16 +225,7 @@ class Training:
 
     def basis(self, Z: Array) -> Array:
         """Basis functions Z of the feature map at new rows in the basis of the design, of shape (n, r)."""
-        if not self.feature_map.on_rows:
-            lifted = self.design.lift(np.eye(len(self.design.values)))
-            return Z @ lifted - self.design.center @ lifted
-        # The same for a kernel, D^{1/2} H' V diag(k)^{-1/2} from the right, without a product of the size of K by K.
-        weight = self.labels.design_weight()
-        root = np.sqrt(weight)
-        Z = (Z - self.design.center) * root
-        if self.intercept:
-            Z -= np.outer(Z @ root, root / weight.sum())
-        return np.asarray(self.design.project(Z.T).T / np.sqrt(self.design.values))
+        return np.asarray(self.design.locate(Z))
 
 
 def single_tasks(labels: Any, loss: Loss, *, intercept: bool) -> Mask:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
 from skmtl.model_selection import (
@@ -16,6 +16,7 @@ from skmtl.model_selection import (
     choose_parameters,
     compare_methods,
     given_parameters,
+    interval_coverage,
     judge_choice,
     quick_search,
     readable_graph,
@@ -57,6 +58,8 @@ class TableFit:
         The graph along mu, where the method has one.
     stability : DataFrame or None
         How often edges come back on halves of the rows, at a mu that leaves few false ones: the graph to look at.
+    intervals : DataFrame or None
+        Labels of rows held out beside their intervals, of numbers with square loss.
 
     See Also
     --------
@@ -80,6 +83,7 @@ class TableFit:
     judgement: Judgement
     path: StructurePath | None
     stability: pd.DataFrame | None
+    intervals: pd.DataFrame | None = None
 
     @property
     def estimator(self) -> Any:
@@ -160,7 +164,7 @@ def fit_table(
         keep_model(model)
     judging = _name_step(callback, "comparing with independent tasks")
     judgement = judge_choice(choice, **rows, groups=groups, callback=judging)
-    path, stability = None, None
+    path, stability, intervals = None, None, None
     try:
         some = {name: take_rows(values, _graph_rows(choice)) for name, values in rows.items()}
         _name_step(callback, "following mu")
@@ -169,9 +173,11 @@ def fit_table(
         halving = _name_step(callback, "looking for the same edges on halves of the rows")
         if n_tasks > 1:
             stability = readable_graph(choice.estimator, **some, n_resamples=N_HALVES, callback=halving)
+        _name_step(callback, "looking at intervals")
+        intervals = _check_intervals(model[-1], choice, some)
     except KeyboardInterrupt:
         warnings.warn("interrupted: model and scores are there, what is known of the graph is not.", stacklevel=2)
-    return TableFit(model, choice, judgement, path, stability)
+    return TableFit(model, choice, judgement, path, stability, intervals)
 
 
 def compare_table(
@@ -269,3 +275,10 @@ def _follow_path(choice: ParameterChoice, n_tasks: int, some: dict[str, Any]) ->
     if estimator.penalty.path_parameter is None or n_tasks == 1:
         return None
     return structure_path(estimator, **some, mus=PATH_MUS, cv=N_FOLDS, scoring=choice.search.scoring)
+
+
+def _check_intervals(fitted: Any, choice: ParameterChoice, some: dict[str, Any]) -> pd.DataFrame | None:
+    """Labels of rows held out beside their intervals, where the model has some."""
+    if is_classifier(fitted) or not fitted.loss_.quadratic:
+        return None
+    return interval_coverage(choice.estimator, **some)

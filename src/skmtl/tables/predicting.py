@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from skmtl.export import last_step
 from skmtl.tables.csv_files import TableFormat
 from skmtl.tables.files import PathLike, check_columns, read_with_notes
+from skmtl.tables.intervals import add_intervals
 from skmtl.tables.pipeline import CATEGORIES, PREPARE, TablePipeline, feature_columns
 
 # What is asked for, and the method of the estimator that gives it.
@@ -97,6 +98,7 @@ def predict_table(
     task_column: str | None = None,
     keep: Sequence[str] = (),
     kind: str = "predictions",
+    interval: float | None = None,
 ) -> pd.DataFrame:
     """Predictions for the rows of a file.
 
@@ -114,11 +116,14 @@ def predict_table(
         Columns of the table that stand before the predictions, such as ids.
     kind : {"predictions", "probabilities", "scores"}, default="predictions"
         As for :func:`predict_frame`.
+    interval : float, optional
+        How often a label is to lie between the ends of intervals, such as 0.9, which are added then.
 
     Returns
     -------
     DataFrame
-        The columns to keep, ``task_column``, and a column per task, or one.
+        The columns to keep, ``task_column``, and a column per task, or one. With ``interval`` after each the columns
+        ``low`` and ``high``, with the name of the task before them where there are several.
 
     Warns
     -----
@@ -156,6 +161,9 @@ def predict_table(
     tasks = None if task_column is None else frame[task_column].astype(object)
     rows = frame.drop(columns=[] if task_column is None or features is not None else [task_column])
     predictions = predict_frame(model, rows, kind=kind, tasks=tasks)
+    if interval is not None:
+        given = rows if features is None else features.clean(rows)
+        predictions = add_intervals(model, given, predictions, interval, tasks)
     passed = frame[[*keep, *([task_column] if task_column and task_column not in keep else [])]]
     twice = [str(name) for name in predictions.columns if str(name) in passed.columns]
     if twice:

@@ -1,0 +1,151 @@
+"""Predictions with their standard deviation, with intervals, and given what is known of a row already."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skmtl._linalg import Array
+from skmtl._validation import is_dask, numbers_in
+from skmtl.estimators.blocks import open_rows
+from skmtl.estimators.evidence import Evidence
+from skmtl.estimators.predict import Predict, coefficients
+
+
+def uncertain(estimator: Any, X: Any, tasks: Any = None, known: Any = None) -> tuple[Array, Array]:
+    """Predictions and the factor of the noise in their standard deviation, each (n, n_tasks), or (n,) with ``tasks``.
+
+    The factor is that of ``noise`` in :class:`Evidence`, in the units of y.
+    """
+    evidence = find_evidence(estimator, X)
+    predict = Predict(estimator.feature_map_, coefficients(estimator), estimator.intercept_, np.asarray)
+    function = PredictUncertain(predict, evidence, estimator.target_scale_)
+    columns = {} if known is None else {"known": check_known(known, estimator.task_names_, X)}
+    rows = open_rows(estimator, X, tasks, len(predict.coef), columns)
+    # Rows are located in the basis of the design, beside their basis functions.
+    width = 4 * (len(predict.coef) + rows.shape[1]) + evidence.posterior.width
+    both = rows.map(function, width=width)
+    return both[:, 0], both[:, 1]
+
+
+@dataclass(frozen=True)
+class PredictUncertain:
+    """Predictions and standard deviations for a block of rows, of shape (b, 2, n_tasks), or (b, 2) with tasks."""
+
+    predict: Predict
+    evidence: Evidence
+    scale: Array
+
+    def __call__(self, X: Any, tasks: NDArray[np.intp] | None = None, known: Array | None = None) -> Array:
+        mean, rows = self.predict(X), self.evidence.rows(X)
+        if known is None:
+            variance = self.evidence.posterior.variances(rows) + self.evidence.label_noise
+        else:
+            # In units of the noise of each task, for which all that follows is.
+            unit = self.scale * np.where(self.evidence.noise > 0.0, self.evidence.noise, 1.0)
+            P = self.evidence.posterior.covariances(rows) + self.evidence.noise_covariance
+            shift, variance = condition(P, (known - mean) / unit)
+            mean = np.where(np.isnan(known), mean + unit * shift, known)
+        both = np.stack([mean, self.scale * np.sqrt(variance)], axis=1)
+        return both if tasks is None else both[np.arange(len(both)), :, tasks]
+
+
+def condition(P: Array, error: Array) -> tuple[Array, Array]:
+    r"""How predictions move, and the variances that are left, when labels of the same row are known.
+
+    With B the tasks whose labels are known, :math:`P_{\cdot B} P_{BB}^{-1} (y_B - f_B)`.
+
+    Parameters
+    ----------
+    P : ndarray of shape (n, n_tasks, n_tasks)
+        The covariance of labels at each row: that of the predictors, and of the noise.
+    error : ndarray of shape (n, n_tasks)
+        What is known less what is predicted, NaN where nothing is known.
+
+    Returns
+    -------
+    shift, variance : ndarray of shape (n, n_tasks)
+        The variance of a label that is known is zero.
+    """
+    known = ~np.isnan(error)
+    # Rows and columns of tasks that are not known are those of the identity, so that all rows are solved at once.
+    system = np.where(known[:, :, None] & known[:, None, :], P, np.eye(error.shape[1]))
+    cross = np.where(known[:, :, None], P, 0.0)
+    gain = np.linalg.solve(system, cross)
+    shift = np.einsum("nst,ns->nt", gain, np.where(known, error, 0.0))
+    left = np.einsum("ntt->nt", P) - np.einsum("nst,nst->nt", gain, cross)
+    return shift, np.where(known, 0.0, np.maximum(left, 0.0))
+
+
+def score_quantiles(evidence: Evidence, names: NDArray[Any], coverage: float) -> Array:
+    """By how many standard deviations, for noise of variance one, intervals reach from the prediction, (n_tasks,).
+
+    Of m errors at labels left out the one in place ceil((m + 1) coverage): the finite-sample correction of conformal
+    prediction.
+    """
+    if not 0.0 < coverage < 1.0:
+        raise ValueError(f"coverage={coverage!r} must lie between 0 and 1, such as 0.9.")
+    # Decimal fractions are not exact: 10 * 0.9 must not be rounded up to 10.
+    needed = math.ceil(coverage / (1.0 - coverage) - 1e-9)
+    result = np.empty(len(names))
+    for t, name in enumerate(names.tolist()):
+        scores = evidence.scores(t)
+        if len(scores) < needed:
+            raise ValueError(
+                f"coverage={coverage} needs at least {needed} labels of each task that can be left out, and task "
+                f"{name!r} has {len(scores)}; ask for at most {math.floor(100 * len(scores) / (len(scores) + 1)) / 100}"
+                ", or collect more labels."
+            )
+        result[t] = scores[math.ceil((len(scores) + 1) * coverage - 1e-9) - 1]
+    return result
+
+
+def find_evidence(estimator: Any, X: Any) -> Evidence:
+    """What an estimator kept for the uncertainty of its predictions; an error that says why there is nothing."""
+    if not estimator.loss_.quadratic:
+        raise ValueError(
+            f"loss={estimator.loss_.name!r} has no posterior in closed form, and so no standard deviations, intervals "
+            "or conditioning; they need loss='square'. Quantiles are to be had with loss='quantile'."
+        )
+    if estimator.kernel == "precomputed":
+        raise ValueError(
+            "kernel='precomputed' does not say k(x, x) of a new row, without which its uncertainty is not known; pass "
+            "the kernel as a function, or by its name."
+        )
+    if is_dask(X):
+        raise ValueError(
+            "standard deviations, intervals and conditioning need rows in memory, and these are a Dask collection; "
+            "pass X.compute(), or a partition at a time."
+        )
+    if estimator.evidence_ is None:
+        raise ValueError(
+            "this model was fitted to rows that were read in blocks, of which nothing was kept, so that the "
+            "uncertainty of its predictions is not known; fit the same parameters to a sample of rows in memory."
+        )
+    return estimator.evidence_
+
+
+def check_known(known: Any, names: NDArray[Any], X: Any) -> Array:
+    """Labels that are known of new rows, (n, n_tasks), NaN where they are not; columns of a data frame by name."""
+    if isinstance(known, pd.DataFrame):
+        strangers = [str(name) for name in known.columns if name not in names.tolist()]
+        if strangers:
+            raise ValueError(
+                f"known has columns that are no tasks: {', '.join(strangers)}; tasks are {names.tolist()}."
+            )
+        known = known.reindex(columns=names.tolist())
+    values = np.array(numbers_in(known), dtype=np.float64)
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    if values.ndim == 1 and len(names) == 1:
+        values = values[:, None]
+    if values.shape != (n, len(names)):
+        raise ValueError(
+            f"known has shape {values.shape}; it must be ({n}, {len(names)}), with NaN where a label is not known, or "
+            "a data frame with the names of tasks."
+        )
+    if np.isinf(values).any():
+        raise ValueError("known has infinite values; NaN says that a label is not known.")
+    return values

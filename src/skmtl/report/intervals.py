@@ -1,0 +1,84 @@
+"""How sure predictions are, for the report: observed against predicted on rows held out, with intervals."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skmtl.report.json_values import to_json
+from skmtl.report.results import TaskIndex
+
+# Intervals that are drawn, or the widest below, and how many tasks and labels of each are.
+DRAWN, MOST_CHARTS, MOST_POINTS = 0.9, 24, 120
+# A share is not what it should be where it is further away than chance explains in 95 of 100 cases.
+CHANCE = 1.96
+
+
+def summarize_intervals(found: pd.DataFrame, index: TaskIndex) -> dict[str, Any] | None:
+    """Shares of labels covered, for all tasks and each, and the points of a chart per task; None without intervals.
+
+    ``found`` is what ``interval_coverage`` returns.
+    """
+    if not len(found):
+        return None
+    coverages = sorted(float(c) for c in found["coverage"].unique())
+    drawn = max([c for c in coverages if c <= DRAWN] or coverages[:1])
+    charts = []
+    for name, rows in found.groupby("task", sort=False):
+        own = rows[rows["coverage"] == drawn]
+        own = own.sample(MOST_POINTS, random_state=0) if len(own) > MOST_POINTS else own
+        points = own[["predicted", "observed", "low", "high"]].to_numpy(dtype=float)
+        charts.append(
+            {"task": index.find(name, "intervals"), "covered": _shares(rows, coverages), "points": to_json(points)}
+        )
+    overall = _shares(found, coverages)
+    return {
+        "coverages": coverages,
+        "drawn": drawn,
+        "overall": overall,
+        "tasks": sorted(charts, key=lambda chart: chart["task"]),
+        "verdict": _verdict(coverages, overall),
+    }
+
+
+def _shares(rows: pd.DataFrame, coverages: list[float]) -> list[dict[str, Any] | None]:
+    """Share and number of labels covered at each coverage; None where there are no such intervals."""
+    shares: list[dict[str, Any] | None] = []
+    for coverage in coverages:
+        covered = rows.loc[rows["coverage"] == coverage, "covered"].to_numpy(dtype=float)
+        shares.append({"share": float(covered.mean()), "labels": len(covered)} if len(covered) else None)
+    return shares
+
+
+def _verdict(coverages: list[float], overall: list[dict[str, Any] | None]) -> str:
+    """A sentence about all tasks together."""
+    known = [(c, one["share"], one["labels"]) for c, one in zip(coverages, overall, strict=True) if one is not None]
+    off = [(c, share) for c, share, n in known if abs(share - c) > CHANCE * np.sqrt(c * (1.0 - c) / n)]
+    if not off:
+        return "Intervals hold as many labels as they say, as far as chance lets us see."
+    said = ", ".join(f"those of {100 * c:.0f}% hold {100 * share:.0f}%" for c, share in off)
+    return f"Intervals do not hold quite what they say: {said}. Labels of one row may err together."
+
+
+def interval_charts(summary: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """The charts of a summary with places from 0 to 100, both axes alike: predicted to the right, observed upwards."""
+    charts = []
+    for task in (summary or {"tasks": []})["tasks"][:MOST_CHARTS]:
+        points = np.array(task["points"], dtype=float)
+        least, most = points[:, :2].min(), points[:, :2].max()
+        margin = 0.06 * (most - least) or 1.0
+        least, most = least - margin, most + margin
+        places = np.clip(100.0 * (points - least) / (most - least), 0.0, 100.0).round(1)
+        inside = (points[:, 2] <= points[:, 1]) & (points[:, 1] <= points[:, 3])
+        charts.append(
+            {
+                "task": task["task"],
+                "least": float(least),
+                "most": float(most),
+                "points": [
+                    {"x": x, "y": 100.0 - y, "low": 100.0 - low, "high": 100.0 - high, "inside": bool(within)}
+                    for (x, y, low, high), within in zip(places.tolist(), inside, strict=True)
+                ],
+            }
+        )
+    return charts

@@ -1,0 +1,110 @@
+"""Probabilities of losses that have none."""
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from problems import with_gaps
+from scipy.special import expit
+from sklearn.metrics import log_loss
+
+from skmtl import MultiTaskClassifier, MultiTaskClassifierCV, load_model, save_model
+from skmtl.plotting import ReliabilityDisplay
+
+matplotlib.use("Agg")
+LOSSES = ("square", "hinge", "squared_hinge")
+
+
+def labels_of_known_odds(rng, n, n_tasks=3):
+    """Rows, labels 0 and 1, and the probabilities that they were drawn with."""
+    X = rng.normal(size=(n, 4))
+    P = expit(X @ rng.normal(size=(4, n_tasks)) * 1.5 + np.linspace(-1.0, 1.0, n_tasks))
+    return X, (rng.random((n, n_tasks)) < P).astype(float), P
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("share", [0.0, 0.4])
+def test_probabilities_are_near_those_that_labels_were_drawn_with(loss, share, rng):
+    X, Y, P = labels_of_known_odds(rng, 900)
+    train = with_gaps(rng, Y[:400], share) if share else Y[:400]
+    est = MultiTaskClassifier(loss=loss, alpha=1e-2, tol=1e-3).fit(X[:400], train)
+    found = est.predict_proba(X[400:])
+    assert found.shape == (500, 3)
+    assert np.mean(np.abs(found - P[400:])) < 0.07
+    # Of those said to have a probability of 0.7 to 0.9, about so many have the label.
+    some = (found > 0.7) & (found < 0.9)
+    assert abs(Y[400:][some].mean() - found[some].mean()) < 0.1
+
+
+def test_one_column_of_classes(rng):
+    X, Y, _ = labels_of_known_odds(rng, 300, 2)
+    y = np.array(["a", "b", "c", "d"])[(Y @ [1, 2]).astype(int)]
+    est = MultiTaskClassifier(alpha=1e-2).fit(X[:200], y[:200])
+    P = est.predict_proba(X[200:])
+    assert P.shape == (100, 4)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    assert log_loss(y[200:], P, labels=est.classes_) < log_loss(y[200:], np.full((100, 4), 0.25), labels=est.classes_)
+    two = MultiTaskClassifier(alpha=1e-2).fit(X[:200], Y[:200, 0]).predict_proba(X[200:])
+    assert two.shape == (100, 2)
+    np.testing.assert_allclose(two.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_what_is_predicted_is_what_is_probable(loss, rng):
+    X, Y, _ = labels_of_known_odds(rng, 150)
+    several = MultiTaskClassifier(loss=loss, tol=1e-3).fit(X, Y)
+    np.testing.assert_array_equal(several.predict_proba(X) > 0.5, several.predict(X) == 1)
+    y = (Y @ [1, 1, 1]).astype(int)
+    classes = MultiTaskClassifier(loss=loss, tol=1e-3).fit(X, y)
+    np.testing.assert_array_equal(classes.classes_[classes.predict_proba(X).argmax(axis=1)], classes.predict(X))
+
+
+def test_tasks_with_rows_of_their_own(rng):
+    X, Y, P = labels_of_known_odds(rng, 900)
+    tasks = np.array(["p", "q", "r"])[np.arange(900) % 3]
+    y = np.where(Y[np.arange(900), np.arange(900) % 3] > 0.0, "yes", "no")
+    est = MultiTaskClassifier(alpha=1e-2).fit(X[:600], y[:600], tasks=tasks[:600])
+    found = est.predict_proba(X[600:], tasks=tasks[600:])
+    assert found.shape == (300, 2)
+    assert np.mean(np.abs(found[:, 1] - P[np.arange(900), np.arange(900) % 3][600:])) < 0.1
+    whole = est.predict_proba(X[600:])[np.arange(300), np.arange(600, 900) % 3]
+    np.testing.assert_allclose(found[:, 1], whole)
+    display = ReliabilityDisplay.from_estimator(est, X[600:], y[600:], tasks=tasks[600:])
+    assert display.curves.groupby("task")["labels"].sum().tolist() == [100, 100, 100]
+
+
+def test_what_cannot_be_told_apart_has_the_share_of_its_labels(rng):
+    """Scores that say nothing: probabilities are near the shares of the labels."""
+    X, Y = rng.normal(size=(400, 3)), (rng.random((400, 2)) < [0.2, 0.7]).astype(float)
+    P = MultiTaskClassifier(alpha=1.0).fit(X, Y).predict_proba(rng.normal(size=(50, 3)))
+    np.testing.assert_allclose(P.mean(axis=0), Y.mean(axis=0), atol=0.05)
+    assert P.std(axis=0).max() < 0.1
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_saved_models_and_searches_have_them_too(loss, rng, tmp_path):
+    X, Y, _ = labels_of_known_odds(rng, 80)
+    est = MultiTaskClassifier(loss=loss, tol=1e-3).fit(X, Y)
+    save_model(est, tmp_path / "model.skops")
+    np.testing.assert_allclose(load_model(tmp_path / "model.skops").predict_proba(X), est.predict_proba(X))
+    search = MultiTaskClassifierCV(loss=loss, alphas=[1e-2], mus=[0.9], cv=2, tol=1e-3).fit(X, Y)
+    np.testing.assert_array_equal(search.predict_proba(X), search.best_estimator_.predict_proba(X))
+
+
+def test_who_has_no_probabilities_says_why(rng, monkeypatch):
+    X, Y, _ = labels_of_known_odds(rng, 40)
+    with pytest.raises(AttributeError, match="predict_proba"):
+        _ = MultiTaskClassifier(kernel="precomputed").fit(X @ X.T, Y).predict_proba
+    monkeypatch.setattr("skmtl.estimators.blocks.LARGE", 10)
+    with pytest.raises(ValueError, match=r"read its rows in blocks.*CalibratedClassifierCV"):
+        MultiTaskClassifier().fit(X, Y).predict_proba(X)
+
+
+def test_reliability_counts_what_is_known(rng):
+    X, Y, _ = labels_of_known_odds(rng, 200)
+    gaps = with_gaps(rng, Y[100:])
+    est = MultiTaskClassifier(alpha=1e-2).fit(X[:100], pd.DataFrame(Y[:100], columns=["a", "b", "c"]))
+    curves = ReliabilityDisplay.from_estimator(est, X[100:], gaps).curves
+    assert curves.groupby("task")["labels"].sum().tolist() == np.sum(~np.isnan(gaps), axis=0).tolist()
+    means = curves["observed"].mul(curves["labels"]).groupby(curves["task"]).sum() / np.sum(~np.isnan(gaps), axis=0)
+    np.testing.assert_allclose(means, np.nanmean(gaps, axis=0))

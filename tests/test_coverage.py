@@ -1,0 +1,80 @@
+"""Labels of rows held out beside their intervals, and what the report says of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from problems import with_gaps
+
+from skmtl import MultiTaskRegressor
+from skmtl.model_selection import interval_coverage
+from skmtl.report import render, summarize
+
+COLUMNS = ["task", "coverage", "observed", "predicted", "low", "high", "covered"]
+
+
+@pytest.fixture
+def problem(rng):
+    X = rng.normal(size=(120, 3))
+    Y = X @ rng.normal(size=(3, 2)) + rng.normal(size=(120, 2))
+    return X, pd.DataFrame(with_gaps(rng, Y, 0.2), columns=["iron", "<b>zinc</b>"])
+
+
+def test_every_label_is_held_out_once(problem):
+    X, Y = problem
+    found = interval_coverage(MultiTaskRegressor(alpha=0.1), X, Y, coverages=[0.5, 0.9])
+    assert list(found) == COLUMNS
+    for coverage, rows in found.groupby("coverage"):
+        assert len(rows) == Y.notna().to_numpy().sum()
+        for name in Y:
+            assert sorted(rows.loc[rows["task"] == name, "observed"]) == sorted(Y[name].dropna())
+        assert abs(rows["covered"].mean() - coverage) < 0.12
+    np.testing.assert_array_equal(
+        found["covered"], (found["low"] <= found["observed"]) & (found["observed"] <= found["high"])
+    )
+
+
+def test_long_tables_are_the_same_as_wide_ones(problem):
+    X, Y = problem
+    known = Y["iron"].notna().to_numpy()
+    X, y = X[known], Y["iron"][known]
+    one = interval_coverage(MultiTaskRegressor(alpha=0.1), X, y, coverages=[0.8])
+    two = interval_coverage(MultiTaskRegressor(alpha=0.1), X, y, tasks=["iron"] * len(y), coverages=[0.8])
+    pd.testing.assert_frame_equal(one, two)
+
+
+def test_too_few_labels_are_no_error(problem):
+    X, Y = problem
+    whole = Y[:20].fillna(0.0)
+    found = interval_coverage(MultiTaskRegressor(), X[:20], whole, coverages=[0.5, 0.95])
+    assert found["coverage"].unique().tolist() == [0.5]
+    lonely = whole.assign(b=[1.0] + [np.nan] * 19)
+    assert len(interval_coverage(MultiTaskRegressor(), X[:20], lonely, coverages=[0.5])) == 0
+
+
+def test_the_report_says_whether_intervals_hold(problem):
+    X, Y = problem
+    est = MultiTaskRegressor(alpha=0.1).fit(X, Y)
+    found = interval_coverage(est, X, Y)
+    summary = summarize(est, intervals=found)
+    told = summary["intervals"]
+    assert told["coverages"] == [0.5, 0.8, 0.9, 0.95]
+    assert told["drawn"] == 0.9
+    for coverage, one in zip(told["coverages"], told["overall"], strict=True):
+        assert one["share"] == pytest.approx(found.loc[found["coverage"] == coverage, "covered"].mean())
+    assert "as many labels as they say" in told["verdict"]
+    page = render(summary)
+    assert "How sure are predictions?" in page
+    assert page.count("<circle") >= sum(len(task["points"]) for task in told["tasks"])
+    assert "<b>zinc" not in page
+    # Intervals that are much too short are not praised.
+    narrow = found.assign(covered=found["covered"] & (np.arange(len(found)) % 2 == 0))
+    assert "do not hold quite what they say" in summarize(est, intervals=narrow)["intervals"]["verdict"]
+
+
+def test_a_report_without_intervals(problem):
+    X, Y = problem
+    est = MultiTaskRegressor(loss="huber").fit(X, Y)
+    page = render(summarize(est))
+    assert "How sure are predictions?" not in page
+    empty = pd.DataFrame(columns=COLUMNS)
+    assert summarize(est, intervals=empty)["intervals"] is None
