@@ -71,7 +71,7 @@ def evaluate(corruption, seed):
     """All rankings of one seed, and how many stable edges are false."""
     data = make_sparse_tasks(N_TASKS, n_samples=N_ROWS, support=SUPPORT, corruption=corruption, random_state=seed)
     true = data.structure[PAIRS] != 0.0
-    search = MultiTaskRegressorCV(["sparse", "trace"], mus=MUS, eps_factors=[1.0]).fit(data.X, data.Y)
+    search = MultiTaskRegressorCV(["sparse", "trace"], kernel="linear", mus=MUS, eps_factors=[1.0]).fit(data.X, data.Y)
     chosen = {name: best_of(search, penalty=name) for name in ("sparse", "trace", "independent")}
     models = {name: make_model(params).fit(data.X, data.Y) for name, params in chosen.items()}
     along = {mu: find_edges(best_of(search, penalty="sparse", mu=mu), data, seed) for mu in MUS}

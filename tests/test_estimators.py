@@ -5,8 +5,8 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from problems import related_tasks
-from sklearn.base import clone, is_classifier
+from problems import expected_failures, related_tasks
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge, RidgeClassifier
@@ -33,21 +33,6 @@ ESTIMATORS = [
     MultiTaskRegressor(kernel="rbf"),
     MultiTaskClassifier(kernel="rbf", common=1.0),
 ]
-
-
-def expected_failures(estimator):
-    """Checks that ask for what an estimator is not for."""
-    if estimator.loss == "poisson":
-        return {"check_regressor_multioutput": "passes negative targets, whatever the tag positive_only says"}
-    if estimator.loss == "softmax":
-        # Its steps are Newton's with a bound of the Hessian, which end with fewer digits.
-        digits = "scores are the same to 1e-8, and the check asks for 1e-9"
-        return {f"check_sample_weight_equivalence_on_{kind}_data": digits for kind in ("dense", "sparse")}
-    if is_classifier(estimator) and estimator.loss in ("square", "hinge", "squared_hinge"):
-        # As scikit-learn says of its own CalibratedClassifierCV.
-        folds = "probabilities are calibrated on rows held out, and a row twice is two rows to hold out"
-        return {f"check_sample_weight_equivalence_on_{kind}_data": folds for kind in ("dense", "sparse")}
-    return {}
 
 
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from problems import random_psd, related_tasks, with_gaps
+from problems import expected_failures, random_psd, related_tasks, with_gaps
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.kernel_ridge import KernelRidge
@@ -39,7 +39,8 @@ SMALL = {"kernel": "linear", "alphas": [1e-3, 1e-1], "mus": [0.8], "eps_factors"
         MultiTaskClassifierCV(**SMALL),
         MultiTaskRegressorCV("independent", alphas=[1e-2], kernel="rbf", gammas=[0.1, 1.0], cv=2),
         MultiTaskClassifierCV("independent", alphas=[1e-2], kernel="rbf", gammas=[0.1], loss="logistic", cv=2),
-    ]
+    ],
+    expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

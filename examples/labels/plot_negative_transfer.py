@@ -24,7 +24,7 @@ Y_test = X_test @ slopes
 
 # %%
 # All tasks held near their mean, tasks apart, and the structure that the search learns:
-search = MultiTaskRegressorCV(alphas=np.logspace(-3, 1, 9), cv=5).fit(X, Y)
+search = MultiTaskRegressorCV(kernel="linear", alphas=np.logspace(-3, 1, 9), cv=5).fit(X, Y)
 models = {
     "near their mean": MultiTaskRegressor(Fixed.mean_coupled(strength=20.0), alpha=search.alpha_).fit(X, Y),
     "apart": MultiTaskRegressor("independent", alpha=search.alpha_).fit(X, Y),
@@ -41,5 +41,5 @@ search.best_estimator_.relations().head(8)
 # %%
 # Task by task, on folds of the training rows, with intervals; "no evidence" is what an honest comparison says most
 # often.
-search = MultiTaskRegressorCV(alphas=np.logspace(-2, 1, 4), mus=[0.5, 0.8], eps_factors=[1.0], cv=3)
+search = MultiTaskRegressorCV(kernel="linear", alphas=np.logspace(-2, 1, 4), mus=[0.5, 0.8], eps_factors=[1.0], cv=3)
 ComparisonDisplay.from_comparison(compare_methods(X, Y, ["sparse"], estimator=search, cv=5))

@@ -119,7 +119,8 @@ def check_plain(name: str, values: Any) -> None:
         raise ValueError(
             f"{name} is a masked array with {int(np.ma.getmaskarray(values).sum())} masked values; fill or drop them."
         )
-    if np.iscomplexobj(values):
+    # Arrays of other libraries answer for themselves when they are converted.
+    if isinstance(values, np.ndarray | np.generic | complex) and np.iscomplexobj(values):
         raise ValueError(f"Complex data not supported: {name} has complex numbers.")
     if isinstance(values, pd.DataFrame):
         kinds = {dtype: dtype.kind for dtype in values.dtypes}

@@ -178,8 +178,10 @@ def _search(settings: Params, tasks: SparseTasks, penalties: list[Any]) -> Multi
     size = float(np.mean(np.sum(tasks.X**2, axis=1)))
     return MultiTaskRegressorCV(
         penalties,
+        kernel="linear",
         alphas=size * np.array(settings["alphas"]),
-        mus=settings["mus"],
+        # MTRL is SKMTL at mu = 1.
+        mus=settings["mus"] and sorted({*settings["mus"], 1.0}),
         eps_factors=[1.0],
         cv=settings["n_folds"],
         scoring="nmse",

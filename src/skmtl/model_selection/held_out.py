@@ -110,7 +110,7 @@ def describe_comparison(comparison: pd.DataFrame, method: str | None = None, *, 
     >>> from skmtl import MultiTaskRegressorCV, compare_methods
     >>> from skmtl.model_selection import describe_comparison
     >>> X, Y = load_linnerud(return_X_y=True, as_frame=True)
-    >>> search = MultiTaskRegressorCV(alphas=[0.1, 1.0], mus=[0.9], cv=3)
+    >>> search = MultiTaskRegressorCV(kernel="linear", alphas=[0.1, 1.0], mus=[0.9], cv=3)
     >>> describe_comparison(compare_methods(X, Y, ["sparse"], estimator=search, cv=3))[:22]
     'Worse than a constant:'
     """
