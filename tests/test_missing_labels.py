@@ -343,3 +343,23 @@ def test_blocks_of_tasks_need_few_steps(rng, alpha, common):
     assert found.norm == pytest.approx(exact.norm, rel=1e-6)
     rough = TaskBlockSystem(observed, *np.linalg.eigh(A), ridge, np.zeros((rank, n_tasks)), 1e-4)
     assert rough.steps <= 40
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("road", ["labels", "iterative"])
+def test_dual_coefficients_beyond_the_kernel(rng, layout, road):
+    """What rounding may hide of the kernel acts on them: C'C outside the range of weighted rows, of tables and parts."""
+    labels, A = LAYOUTS[layout](rng), make_structure(rng)
+    rows, values, observed = observe(rng, labels, intercept=True)
+    for tasks in (np.arange(N_TASKS), np.array([2, 0])):
+        part = observed if len(tasks) == N_TASKS else observed.part(tasks)
+        fit = MissingLabelRidge(part, 0.05, road).solve(A[np.ix_(tasks, tasks)], tol=1e-10)
+        known = part.entries()
+        left = known.y - known.scores(fit.coefficients()) - fit.intercept[known.task]
+        weight = labels.arrange(labels.design_weight())
+        mine = np.arange(N_ROWS) if len(tasks) == N_TASKS else labels.part(tasks)[1]
+        C = np.zeros((N_ROWS, len(tasks)))
+        C[mine[known.row], known.task] = left / (known.inverse_weight * part.n * 0.05)
+        root = np.sqrt(weight)[:, None]
+        C, V = C / root, root * labels.arrange(rows) / np.sqrt(values)
+        np.testing.assert_allclose(fit.beyond, C.T @ C - C.T @ V @ V.T @ C, atol=1e-7 * np.abs(C.T @ C).max())

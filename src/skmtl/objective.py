@@ -50,8 +50,8 @@ class Fit(Protocol):
         """C'KC, of shape (T, T)."""
 
     @property
-    def dual_size(self) -> float:
-        """The sum of squares of C, or more; of rows in proportion to their weights."""
+    def beyond(self) -> Array:
+        """C'C of the part of C outside the range of the kernel, or more, of shape (T, T); of weighted rows."""
 
     @property
     def dual_error(self) -> float:
@@ -152,10 +152,11 @@ class Rounding:
     inside: float
     outside: float
 
-    def largest(self, fit: Fit) -> float:
-        """No eigenvalue of C'EC is larger, for a difference E of that size."""
-        within = self.inside * float(np.sum(fit.factor**2 / self.values[:, None]))
-        return within + (self.outside * fit.dual_size if self.outside else 0.0)
+    def largest(self, fit: Fit) -> Array:
+        """What is nowhere less than C'EC, for a difference E of that size."""
+        within = fit.factor / np.sqrt(self.values)[:, None]
+        largest = self.inside * (within.T @ within)
+        return largest + self.outside * fit.beyond if self.outside else largest
 
 
 @dataclass(frozen=True)
@@ -205,23 +206,24 @@ class Problem:
         structure = self.penalty.lower_bound(Q, self.eps, A, scale)
         return dual + self.alpha * (structure - scale**2 * self.common * float(np.sum(Q)))
 
-    def hidden(self, fit: Fit) -> float:
-        """The largest eigenvalue that C'EC can have for a part E of the kernel that is lost to rounding."""
-        return 0.0 if self.rounding is None else self.rounding.largest(fit)
+    def hidden(self, fit: Fit) -> Array:
+        """What is nowhere less than C'EC for a part E of the kernel that is lost to rounding."""
+        return np.zeros_like(fit.Q) if self.rounding is None else self.rounding.largest(fit)
 
     def _largest_Q(self, fit: Fit) -> Array:
         """C'KC for the largest kernel that rounding cannot tell from the one at hand."""
-        return fit.Q + self.hidden(fit) * np.eye(self.n_tasks)
+        return fit.Q if self.rounding is None else fit.Q + self.rounding.largest(fit)
 
     def _known_norm(self, A: Array, fit: Fit) -> float:
         """tr((A + c 11') Q), in the eigenbasis, where the directions that a singular A does not have cost nothing."""
-        a, U = eigh(predictor_structure(A, self.common))
+        seen = predictor_structure(A, self.common)
+        a, U = eigh(seen)
         a, squares = without_rounding(a), (fit.factor @ U) ** 2
         norm = float(np.sum(squares @ a))
         if self.rounding is None:
             return norm
         inside = self.rounding.inside * float(np.sum(squares @ a / self.rounding.values))
-        return norm + inside + self.rounding.outside * fit.dual_size * float(a[-1])
+        return norm + inside + self.rounding.outside * float(np.vdot(seen, fit.beyond))
 
     def certify(self, A: Array, fit: Fit) -> Proof:
         """The proof of A and its predictor, from the dual coefficients as they are, or scaled where they must be."""

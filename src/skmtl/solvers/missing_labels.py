@@ -258,9 +258,18 @@ class MissingLabelFit:
         return 2.0 * scale * self._YC - scale**2 * self._CC
 
     @property
-    def dual_size(self) -> float:
-        """The sum of c^2 over the weights of rows, which are at least those of labels over the number of tasks."""
-        return self._problem.n_tasks * self._CC / (self._problem.ridge * self._problem.alpha)
+    def beyond(self) -> Array:
+        """C'C of the part of C outside the range of the kernel, or more, in the basis of weighted rows."""
+        problem, observed = self._problem, self._problem.observed
+        if not observed.has_entries:
+            # Weights of rows are at least those of labels over the number of tasks.
+            return problem.n_tasks * self._CC / (problem.ridge * problem.alpha) * np.eye(problem.n_tasks)
+        entries = observed.entries()
+        left = entries.y - entries.scores(self._W) - self.intercept[entries.task]
+        within = self.factor / np.sqrt(observed.values)[:, None]
+        whole = observed.dual_products(left / (entries.inverse_weight * problem.ridge))
+        a, U = eigh(symmetric_part(whole - within.T @ within))
+        return symmetric_part((U * np.maximum(a, 0.0)) @ U.T)
 
     @property
     def dual_error(self) -> float:

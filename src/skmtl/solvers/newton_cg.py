@@ -233,11 +233,12 @@ class NewtonFit:
         return self._problem.labels.adjoint(self._problem.Phi, self._dual_gradient) / factor
 
     @property
-    def dual_size(self) -> float:
+    def beyond(self) -> Array:
         """The sum of c^2 over the weights of rows, which are at least those of labels over the number of tasks."""
         weight = self._problem.labels.weight
         squares = np.divide(self._dual_gradient**2, weight, out=np.zeros_like(weight), where=weight > 0.0)
-        return self.point.b.size * float(squares.sum()) / (2.0 * self._problem.n * self._problem.alpha) ** 2
+        size = self.point.b.size * float(squares.sum()) / (2.0 * self._problem.n * self._problem.alpha) ** 2
+        return size * np.eye(self.point.b.size)
 
     @cached_property
     def Q(self) -> Array:

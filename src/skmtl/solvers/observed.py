@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from skmtl._linalg import Array, eigh
 from skmtl.solvers.cost import LARGEST, gram_product, row_product, worth_forming_grams
@@ -104,6 +105,9 @@ class Observed(Protocol):
     def entries(self) -> Entries:
         """The labels one by one, where they are known."""
 
+    def dual_products(self, c: Array) -> Array:
+        """C' D^-1 C for dual coefficients of the ``entries`` and D, the weights that rows were decomposed with."""
+
     def completed(self) -> CompletedRows:
         """The rows with a weight each, where ``n_missing`` is known."""
 
@@ -120,8 +124,9 @@ class ObservedRows:
         As ``labels.arrange`` returns them.
     values : ndarray of shape (r,)
         Eigenvalues of the rows' covariance, weighted as ``labels.design_weight`` says, which is diagonal.
-    n, row_total : float, optional
-        Of a part of the tasks: n, and the weight of all rows, of the whole.
+    n, row_weight, row_total : optional
+        Of a part of the tasks: n, the weights that these rows were decomposed with, and their sum over all rows, of the
+        whole.
     """
 
     def __init__(
@@ -132,6 +137,7 @@ class ObservedRows:
         *,
         intercept: bool,
         n: float | None = None,
+        row_weight: Array | None = None,
         row_total: float | None = None,
     ) -> None:
         self._Phi, self._labels, self._intercept = rows, labels, intercept
@@ -139,7 +145,7 @@ class ObservedRows:
         self.n = float(labels.weight.sum()) / labels.n_tasks if n is None else n
         self.n_labels = int(np.count_nonzero(labels.weight))
         total = np.maximum(labels.sums(labels.weight), TINY)
-        row_weight = labels.design_weight()
+        self._row_weight = row_weight = labels.arrange(labels.design_weight()) if row_weight is None else row_weight
         self._row_total = float(row_weight.sum()) if row_total is None else row_total
         self.shares = total / self._row_total
         self.cross = labels.adjoint(rows, labels.weight * labels.y)
@@ -211,6 +217,13 @@ class ObservedRows:
     def entries(self) -> Entries:
         return self._entries
 
+    def dual_products(self, c: Array) -> Array:
+        entries = self._entries
+        scaled = c / np.sqrt(self._row_weight[entries.row])
+        shape = self.n_rows, self._labels.n_tasks
+        C = sparse.csr_array((scaled, (entries.row, entries.task)), shape=shape)
+        return np.asarray((C.T @ C).toarray())
+
     @cached_property
     def _completed(self) -> CompletedRows:
         return CompletedRows(self._Phi, self.values, self._labels.weight, intercept=self._intercept)
@@ -221,7 +234,13 @@ class ObservedRows:
     def part(self, tasks: NDArray[np.intp]) -> "ObservedRows":
         labels, rows = self._labels.part(tasks)
         return ObservedRows(
-            self._Phi[rows], self.values, labels, intercept=self._intercept, n=self.n, row_total=self._row_total
+            self._Phi[rows],
+            self.values,
+            labels,
+            intercept=self._intercept,
+            n=self.n,
+            row_weight=self._row_weight[rows],
+            row_total=self._row_total,
         )
 
 
@@ -290,6 +309,9 @@ class ObservedMoments:
         return self._bases
 
     def entries(self) -> Entries:
+        raise NotImplementedError("labels that are read in blocks are not kept.")
+
+    def dual_products(self, c: Array) -> Array:
         raise NotImplementedError("labels that are read in blocks are not kept.")
 
     def completed(self) -> CompletedRows:

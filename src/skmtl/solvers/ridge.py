@@ -100,9 +100,10 @@ class RidgeFit:
         self.value = problem.alpha * self._YC
 
     @property
-    def dual_size(self) -> float:
-        """||C||^2."""
-        return self._CC
+    def beyond(self) -> Array:
+        """C'C of (Y - VV'Y) / (n alpha), or more."""
+        problem = self._problem
+        return problem.rest / (problem.n * problem.alpha) ** 2 * np.eye(problem.n_tasks)
 
     @cached_property
     def _kC(self) -> Array:

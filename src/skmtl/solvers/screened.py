@@ -109,8 +109,9 @@ class _BlocksFit:
         return symmetric_part(self.factor.T @ self.factor)
 
     @property
-    def dual_size(self) -> float:
-        return sum(fit.dual_size for fit in self._fits)
+    def beyond(self) -> Array:
+        # Blocks have products with one another, which no block knows.
+        return sum(float(np.trace(fit.beyond)) for fit in self._fits) * np.eye(len(self._place))
 
     @property
     def dual_error(self) -> float:

@@ -17,6 +17,8 @@ from skmtl.solvers.screened import solve_screened
 
 # What rounding costs a bound is known to first order where it is below this share of the tolerance.
 NEXT_TO_NOTHING = 1e-2
+# What a solver aims at, relative to the tolerance: the rest is left for rounding.
+ROOM = 0.9
 # How far the objective of the returned model may be from the one that was certified, relative to it.
 ROUNDING = 1e-6
 SOLVERS: dict[str, Callable[..., tuple[Proof, int]]] = {
@@ -47,7 +49,7 @@ def solve(
     whole, problem = problem, replace(problem, rounding=None)
     try:
         with single_threaded(problem.n_tasks):
-            proof, n_iter = _run(problem, solver, start, tol, max_iter, progress, certify=certify)
+            proof, n_iter = _run(problem, solver, start, ROOM * tol, max_iter, progress, certify=certify)
             solved = proof.gap <= tol
             proof = _account_for_rounding(whole, proof, tol) if certify else proof
     except KeyboardInterrupt:
@@ -88,8 +90,8 @@ def _run(
 def _account_for_rounding(problem: Problem, proof: Proof, tol: float) -> Proof:
     """The proof for all kernels that rounding cannot tell from the one at hand."""
     # To first order, which is all of it where it is next to nothing.
-    trace = float(np.trace(predictor_structure(proof.structure, problem.common)))
-    cost = problem.alpha * problem.hidden(proof.fit) * trace
+    seen = predictor_structure(proof.structure, problem.common)
+    cost = problem.alpha * float(np.vdot(seen, problem.hidden(proof.fit)))
     if not problem.penalty.known and cost <= NEXT_TO_NOTHING * tol * abs(proof.objective):
         return replace(proof, lower_bound=proof.lower_bound - cost - proof.fit.dual_error)
     careful = problem.certify(proof.structure, proof.fit)
