@@ -348,7 +348,7 @@ def test_blocks_of_tasks_need_few_steps(rng, alpha, common):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("road", ["labels", "iterative"])
 def test_dual_coefficients_beyond_the_kernel(rng, layout, road):
-    """What rounding may hide of the kernel acts on them: C'C outside the range of weighted rows, of tables and parts."""
+    """What rounding may hide of the kernel acts on them: C'C outside the range of weighted rows, of parts too."""
     labels, A = LAYOUTS[layout](rng), make_structure(rng)
     rows, values, observed = observe(rng, labels, intercept=True)
     for tasks in (np.arange(N_TASKS), np.array([2, 0])):
