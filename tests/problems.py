@@ -92,10 +92,6 @@ def expected_failures(estimator):
     """Checks that ask for what an estimator is not for."""
     if estimator.loss == "poisson":
         return {"check_regressor_multioutput": "passes negative targets, whatever the tag positive_only says"}
-    if estimator.loss == "softmax":
-        # Its steps are Newton's with a bound of the Hessian, which end with fewer digits.
-        digits = "scores are the same to 1e-8, and the check asks for 1e-9"
-        return {"check_sample_weight_equivalence_on_sparse_data": digits}
     if is_classifier(estimator) and estimator.loss in ("square", "hinge", "squared_hinge"):
         # As scikit-learn says of its own CalibratedClassifierCV.
         folds = "probabilities are calibrated on rows held out, and a row twice is two rows to hold out"
