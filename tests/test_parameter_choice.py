@@ -16,6 +16,7 @@ from skmtl.model_selection import (
     judge_choice,
     kernel_choice,
     landmark_choice,
+    parameter_choice,
     quick_search,
 )
 from skmtl.penalties import Sparse
@@ -57,8 +58,8 @@ def test_one_kernel_is_no_choice(curved):
 
 def test_a_crowd_of_tasks_is_left_to_the_first_kernel(rng, monkeypatch):
     monkeypatch.setattr(kernel_choice, "MOST_ROWS", 300)
-    tasks = np.repeat(np.arange(20), 25)
-    found = choose_kernel(rng.normal(size=(500, 2)), rng.normal(size=500), tasks=tasks)
+    tasks = np.repeat(np.arange(20), 60)
+    found = choose_kernel(rng.normal(size=(1200, 2)), rng.normal(size=1200), tasks=tasks)
     assert found.kernel == "linear"
     assert "many tasks" in found.reason
 
@@ -174,3 +175,18 @@ def test_what_is_given_is_judged_as_it_is(rng):
 def test_names_that_are_not_known_get_a_sentence():
     with pytest.raises(ValueError, match="penalty='spase' is not known"):
         quick_search("spase")
+
+
+def test_with_many_gaps_the_kernel_comes_first(curved, monkeypatch):
+    """Every kernel with every metric and relation would take minutes there."""
+    X, Y = curved
+    gaps = np.array(Y, dtype=float)
+    gaps[::3, 0] = np.nan
+    monkeypatch.setattr(parameter_choice, "MOST_AT_ONCE", 5)
+    choice = choose_parameters(X, gaps, search=quick_search(**SMALL))
+    assert any("kernel" in reason for reason in choice.reasons)
+    # One kernel at one width was searched with relations, however many were tried without.
+    assert {row["kernel"] for row in choice.search.cv_results_["params"] if "kernel" in row} <= {
+        choice.estimator.kernel
+    }
+    assert choice.search.kernel == choice.estimator.kernel

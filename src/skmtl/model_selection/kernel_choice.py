@@ -30,7 +30,7 @@ MOST_ROWS_LINEAR, MOST_ROWS, MOST_LABELS = 20_000, 1000, 3000
 # What another kernel must add to the score of the first, which is quick and can be read.
 MARGIN = 0.01
 # With fewer labels than this for each task a sample of a long table says nothing about its tasks.
-LABELS_PER_TASK = 20
+LABELS_PER_TASK = 50
 
 Index = NDArray[np.intp]
 Callback = Callable[[dict[str, Any]], None]
@@ -206,6 +206,12 @@ def quick_alphas(kernel: str, X: Any) -> Any:
         return None
     # The constant of a task is not penalized, so that rows count by their distance from the mean.
     return ALPHAS * (float(np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1))) or 1.0)
+
+
+def count_factor(Y: Any) -> int:
+    """The labels that are missing of a table, or those that are there, if these are fewer."""
+    missing = pd.isna(np.asarray(Y, dtype=object))
+    return int(min(np.count_nonzero(missing), missing.size - np.count_nonzero(missing)))
 
 
 def draw_rows(X: Any, Y: Any, kernel: str, *, tasks: Any = None) -> Index:

@@ -16,6 +16,8 @@ from skmtl.model_selection.kernel_choice import (
     Callback,
     Index,
     at_kernel,
+    choose_kernel,
+    count_factor,
     count_folds,
     crowded_reason,
     draw_rows,
@@ -31,6 +33,9 @@ from skmtl.penalties import Independent, check_penalty
 
 # Searches stop early, for they only compare; the fit that is kept is exact.
 FINAL_TOL = 1e-6
+
+# With a larger factor of labels, or of gaps, than this a search takes one thing after another.
+MOST_AT_ONCE = 500
 
 
 @dataclass(frozen=True)
@@ -134,6 +139,12 @@ def choose_parameters(
     reasons = []
     if len(kernels) > 1 and is_crowded(X, tasks):
         kernels, reasons = kernels[:1], [crowded_reason(kernels[0])]
+    gamma = None
+    if len(kernels) > 1 and tasks is None and count_factor(Y) > MOST_AT_ONCE:
+        # Every kernel with every metric and relation would take minutes: the kernel first, with independent tasks.
+        contest = choose_kernel(X, Y, search=search, kernels=kernels, groups=groups)
+        kernels, gamma = (contest.kernel,), contest.gamma
+        reasons += [contest.reason] if contest.reason else []
     # All kernels on the same rows, so that their scores can be compared.
     rows = min((draw_rows(X, Y, kernel, tasks=tasks) for kernel in kernels), key=len)
 
@@ -141,7 +152,7 @@ def choose_parameters(
         return one.fit(X[rows], take_rows(Y, rows), tasks=take_rows(tasks, rows), groups=take_rows(groups, rows))
 
     folds = count_folds(callback, 0, 2, "kernels" if len(kernels) > 1 else f"{kernels[0]} kernel")
-    fitted = fit(_search_kernels(search, kernels, X[rows]).set_params(callback=folds), rows)
+    fitted = fit(_search_kernels(search, kernels, X[rows], gamma).set_params(callback=folds), rows)
     # What the graph adds is for the judgement to say, once.
     gains, best = describe_gains(fitted, STEPS[:-1]), fitted.best_estimator_
     report_progress(callback, 1, 2)
@@ -202,10 +213,10 @@ def _name_kernel(estimator: Any) -> str:
     return f"The {estimator.kernel} kernel is used{times if rounds else ''}."
 
 
-def _search_kernels(search: Any, kernels: Sequence[str], X: Any) -> Any:
+def _search_kernels(search: Any, kernels: Sequence[str], X: Any, gamma: float | None) -> Any:
     """The search, not fitted, at one kernel or at several; the usual ones as the search itself recommends."""
     if len(kernels) == 1:
-        return at_kernel(search, kernels[0], X)
+        return at_kernel(search, kernels[0], X, **({} if gamma is None else {"gamma": gamma}))
     return clone(search).set_params(kernel=AUTO if tuple(kernels) == KERNELS else list(kernels))
 
 

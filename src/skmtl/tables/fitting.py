@@ -22,7 +22,7 @@ from skmtl.model_selection import (
     readable_graph,
     structure_path,
 )
-from skmtl.model_selection.kernel_choice import N_FOLDS, Callback, at_kernel, take_rows
+from skmtl.model_selection.kernel_choice import N_FOLDS, Callback, at_kernel, count_factor, take_rows
 from skmtl.model_selection.recommended import KERNELS
 from skmtl.penalties import Independent, Sparse
 from skmtl.tables.pipeline import TASKS, feature_groups, make_model, make_preparation
@@ -36,6 +36,8 @@ INNER_FOLDS = 3
 N_HALVES = 20
 # Rows for these with kernels other than the linear one.
 MOST_GRAPH_ROWS = 2000
+# With gaps a fit factorizes labels, or gaps, of which there may be this many.
+MOST_GRAPH_LABELS = 1000
 # Rows on which several methods are compared, each with all its candidates in folds within folds.
 MOST_COMPARED_ROWS = 20_000
 # With independent tasks, with which all are compared, these are five.
@@ -166,7 +168,8 @@ def fit_table(
     judgement = judge_choice(choice, **rows, groups=groups, callback=judging)
     path, stability, intervals = None, None, None
     try:
-        some = {name: take_rows(values, _graph_rows(choice)) for name, values in rows.items()}
+        graph_rows = _graph_rows(choice, problem)
+        some = {name: take_rows(values, graph_rows) for name, values in rows.items()}
         _name_step(callback, "following mu")
         n_tasks = len(model[-1].task_names_)
         path = _follow_path(choice, n_tasks, some)
@@ -254,9 +257,13 @@ def _prepare(problem: TableProblem, search: Any) -> tuple[Any, Any]:
     return search, Z
 
 
-def _graph_rows(choice: ParameterChoice) -> Any:
-    """Rows for the many fits that a graph takes, fewer where a kernel makes each of them long."""
-    return choice.rows if choice.estimator.kernel == "linear" else choice.rows[:MOST_GRAPH_ROWS]
+def _graph_rows(choice: ParameterChoice, problem: TableProblem) -> Any:
+    """Rows for the many fits that a graph takes, fewer where a kernel, or gaps, make each of them long."""
+    if choice.estimator.kernel == "linear":
+        return choice.rows
+    factor = count_factor(problem.Y) if problem.tasks is None else 0
+    most = MOST_GRAPH_LABELS * len(problem.X) // factor if factor else MOST_GRAPH_ROWS
+    return choice.rows[: min(most, MOST_GRAPH_ROWS)]
 
 
 def _name_step(callback: Callback | None, step: str) -> Callback | None:
