@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
+# Our own extensions, which the imports below need: hence they do not stand at the top.
 sys.path.insert(0, str(HERE / "_ext"))
 
 from inventories import pack_inventories  # noqa: E402

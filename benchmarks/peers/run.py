@@ -103,6 +103,7 @@ def _work(send, data, name, removed, split, method):
             warnings.simplefilter("ignore")
             found = peer.predict(problem)
     except NotImplementedError as reason:
+        # A method that is not for this problem says why, and the report lists it.
         send.send({"skipped": str(reason)})
         return
     except Exception as error:

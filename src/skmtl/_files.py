@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 try:
     import fcntl
 except ImportError:  # Windows, where nothing that is open can be removed, so that no lock is needed.
+    # There is no such module on Windows, and a module's type has no None.
     fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
