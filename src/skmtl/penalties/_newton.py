@@ -19,6 +19,9 @@ DENSE_SHARE = 0.95
 MAX_CG_STEPS = 500
 MAX_BACKTRACKS = 40
 NOTHING_LEFT = 1e-9
+# The share of what a model promises that a step must gain; steps within the model, and what share of all the last gains.
+ENOUGH_GAIN = 1e-4
+MAX_MODEL_STEPS, MODEL_SHARE = 3, 0.03
 # A ridge of this share of the mean of diag(S) needs no continuation; stages need no more than this accuracy.
 GENTLE_RIDGE = 3e-2
 STAGE_TOL = 1e-7
@@ -96,9 +99,14 @@ def active_newton(
         raise ValueError("the structure to start from must be positive definite")
     value, forcing, iteration = objective(A, point), 0.1, 0
     for iteration in range(1, max_iter + 1):
-        piece = norm.piece(A, point.gradient + identity)
+        gradient = point.gradient + identity
+        piece = norm.piece(A, gradient)
         D, decrease = _newton_direction(point, piece, forcing)
-        accepted = _backtrack(smooth, objective, A, value, D, piece)
+        accepted = _take_whole(smooth, objective, A, value, D, piece)
+        if accepted is None:
+            end = _model_minimizer(point, norm, A, gradient, D, piece, forcing)
+            slope = float(np.sum(gradient * (end - A))) + norm.value(end) - norm.value(A)
+            accepted = _backtrack(smooth, objective, A, value, end - A, slope)
         if accepted is None:
             break
         before = value
@@ -127,7 +135,7 @@ def _newton_direction(point: SmoothPoint, piece: Piece, forcing: float) -> tuple
     return D, -float(np.sum(D * piece.residual))
 
 
-def _backtrack(
+def _take_whole(
     smooth: Smooth,
     objective: Callable[[Array, SmoothPoint], float],
     A: Array,
@@ -135,14 +143,62 @@ def _backtrack(
     D: Array,
     piece: Piece,
 ) -> tuple[Array, SmoothPoint, float] | None:
+    """The whole step along D to where its piece ends, if it gains enough."""
+    trial = piece.land(A + D)
+    point = smooth(trial)
+    if point is None:
+        return None
+    trial_value = objective(trial, point)
+    enough = trial_value <= value + ENOUGH_GAIN * float(np.sum(piece.residual * (trial - A)))
+    return (trial, point, trial_value) if enough else None
+
+
+def _model_minimizer(
+    point: SmoothPoint, norm: RelationNorm, A: Array, gradient: Array, D: Array, piece: Piece, forcing: float
+) -> Array:
+    """Where the norm and Newton's model of all else are least, roughly; D is the first step there.
+
+    What stops at a kink on the way moves the others: where A is nearly singular, stopping alone can lead out of its
+    cone. The model needs no value of the objective, so that further steps are cheap.
+    """
+    B, moved, value, gained = A, np.zeros_like(A), norm.value(A), 0.0
+    for _ in range(MAX_MODEL_STEPS):
+        step = 1.0
+        for _ in range(MAX_BACKTRACKS):
+            trial = piece.land(B + step * D)
+            change = trial - A
+            bent = point.hessian(change)
+            trial_value = float(np.sum((gradient + 0.5 * bent) * change)) + norm.value(trial)
+            if trial_value <= value + ENOUGH_GAIN * float(np.sum(piece.residual * (trial - B))):
+                break
+            step *= 0.5
+        else:
+            break
+        B, moved, gain, value = trial, bent, value - trial_value, trial_value
+        gained += gain
+        if gain <= MODEL_SHARE * gained:
+            break
+        piece = norm.piece(B, gradient + moved)
+        D, _ = _newton_direction(point, piece, forcing)
+    return B
+
+
+def _backtrack(
+    smooth: Smooth,
+    objective: Callable[[Array, SmoothPoint], float],
+    A: Array,
+    value: float,
+    D: Array,
+    slope: float,
+) -> tuple[Array, SmoothPoint, float] | None:
     """The first step along D that gains enough."""
     step = 1.0
     for _ in range(MAX_BACKTRACKS):
-        trial = piece.land(A + step * D)
+        trial = A + step * D
         point = smooth(trial)
         if point is not None:
             trial_value = objective(trial, point)
-            if trial_value <= value + 1e-4 * float(np.sum(piece.residual * (trial - A))):
+            if trial_value <= value + ENOUGH_GAIN * step * slope:
                 return trial, point, trial_value
         step *= 0.5
     return None

@@ -13,6 +13,8 @@ MEMORY = 6
 # The first certificate is asked for when a round gains less than this many times tol, and one every few rounds.
 NEAR_THE_END, CHECK_EVERY = 2.0, 10
 FIRST_STEP_TOL = 1e-3
+# Of a step that is the least of a quadratic function, the error that is allowed, to the next step's.
+SQUARED_ERROR = 0.3
 TINY = float(np.finfo(float).tiny)
 
 
@@ -32,10 +34,10 @@ def alternate(
     A = problem.penalty.minimize(identity).structure if start is None else start
     # Steps more exact than the round that they are part of are wasted.
     step_tol = max(FIRST_STEP_TOL, 0.1 * tol)
-    fit = problem.fit(A, tol=step_tol)
+    fit = problem.fit(A, tol=_fit_tol(problem, step_tol))
     value, gain, n_iter = problem.objective(A, fit), np.inf, 0
     for n_iter in range(1, max_iter + 1):
-        if prove.may_pass(n_iter, gain, value) and prove(A, fit).gap <= tol:
+        if prove.may_pass(n_iter, gain, value) and prove(A, problem.fit(A, tol=_final_tol(problem, tol))).gap <= tol:
             proof = _finish(problem, A, fit, tol, prove)
             if proof.gap <= tol:
                 return proof, n_iter
@@ -43,13 +45,26 @@ def alternate(
         S = fit.energy(A) + problem.eps * identity
         step = problem.penalty.minimize(S, start=A, tol=step_tol).structure
         for candidate in propose(A, step):
-            fit = problem.fit(candidate, tol=step_tol)
+            fit = problem.fit(candidate, tol=_fit_tol(problem, step_tol))
             candidate_value = problem.objective(candidate, fit)
             if candidate_value < value:
                 break
         A, value, gain = candidate, candidate_value, value - candidate_value
         step_tol = max(0.1 * tol, min(step_tol, 0.01 * gain / max(abs(value), TINY)))
     return _finish(problem, A, fit, tol, prove), n_iter
+
+
+def _fit_tol(problem: Problem, step_tol: float) -> float:
+    """How exact dual coefficients must be for values as exact as this.
+
+    Values of smooth losses are wrong by the square of what dual coefficients are wrong by.
+    """
+    return SQUARED_ERROR * float(np.sqrt(step_tol)) if problem.supervised.eliminable else step_tol
+
+
+def _final_tol(problem: Problem, tol: float) -> float:
+    """How exact dual coefficients must be for a certificate."""
+    return tol if problem.supervised.eliminable else 0.1 * tol
 
 
 class _Prover:
@@ -85,7 +100,7 @@ def _finish(problem: Problem, A: Array, fit: Fit, tol: float, prove: _Prover) ->
     """One more structure step, because a mixture of structures has no exact zeros."""
     S = fit.energy(A) + problem.eps * np.eye(problem.n_tasks)
     A = problem.penalty.minimize(S, start=A, tol=0.1 * tol).structure
-    return prove(A, problem.fit(A, tol=0.1 * tol))
+    return prove(A, problem.fit(A, tol=_final_tol(problem, tol)))
 
 
 def _plain(A: Array, step: Array) -> list[Array]:

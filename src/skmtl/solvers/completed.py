@@ -9,17 +9,21 @@ a system of the size of what is missing, N. With intercepts the inverse is that 
 a task sum to zero. Rows may have weights, the same for all tasks.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import linalg
 
 from skmtl._linalg import Array, eigh
 from skmtl.solvers.cost import WAIT
 from skmtl.solvers.entries import CompletedRows, Entries
-from skmtl.solvers.systems import pairs
+from skmtl.solvers.systems import label_products, pairs
 
 
 class CompletedFactor:
     """The inverse of M with its border, from the complete table and a factor of the size of what is missing."""
+
+    exact = True
 
     def __init__(self, rows: CompletedRows, entries: Entries, A: Array, ridge: float) -> None:
         self.A, self.ridge, self._rows, self._entries = A, ridge, rows, entries
@@ -78,9 +82,9 @@ class CompletedFactor:
             C += self._complete(filled)
         return rows.root[entries.row] * C[entries.row, entries.task]
 
-    def respond(self, E: Array) -> Array:
-        """Phi' M^-1 Phi E, of shape (r, n_tasks)."""
-        return self._entries.adjoint(self.solve(self._entries.scores(E)))
+    def along(self, P: Array) -> Callable[[Array], Array]:
+        """D -> P' Phi' N Phi P D."""
+        return label_products(self, self._entries, P)
 
     def curvature(self, P: Array) -> Array:
         """<P D, Phi' N Phi P D'> for all ``pairs`` D and D' at once.

@@ -5,6 +5,7 @@ an iteration has calls to make whatever its size. With L labels, N entries of th
 tasks, a fit needs about
 
 - ``labels``: the kernel between rows, two factors of L x L, and steps that reuse them at near structures;
+- ``tasks``: a factor of the labels of each task, for steps with what joins the tasks;
 - ``completed``: two factors of N x N, and steps of the complete table;
 - ``features``: the products of the features of each task, and a factor of r T x r T for every structure;
 - ``iterative``: products with the labels that are there, their number from how well the complete labels stand for them.
@@ -30,6 +31,10 @@ EIGH = 10.0
 FEW_FACTORS, FACTORS, FACTOR_STEPS, STRUCTURES = 2, 5, 60, 20
 # Where each task has a matrix: structures, and steps of conjugate gradients for each.
 BLOCK_STRUCTURES, BLOCK_STEPS = 8, 15
+# Where each task has a factor.
+TASK_STRUCTURES, TASK_STEPS = 15, 15
+# So many times the steps that were expected are a reason to take another road.
+SURPRISE = 3.0
 # What one step of conjugate gradients must gain, in all of a supervised step, as a logarithm.
 GAIN = float(np.log(1e5))
 # Numbers in double precision that a matrix may have: 512 MB.
@@ -46,6 +51,8 @@ class Factor(Protocol):
 
     A: Array
     ridge: float
+    # Whether it is all of the system for its structure.
+    exact: bool
     # What it took to make, and what it takes to apply.
     cost: float
     step_cost: float
@@ -67,23 +74,35 @@ def worth_forming_grams(n_rows: int, r: int, size: int, n_labels: int, n_tasks: 
     return n_tasks * r**2 <= LARGEST and formed < PRODUCTS * row_product(n_rows, r, size)
 
 
-def worth_forming_curvature(at_once: float, by_direction: float) -> bool:
+def worth_forming_curvature(at_once: float, by_direction: float, n_tasks: int) -> bool:
     """Whether all pairs of tasks at once pay, where a Newton step takes a dozen products with directions."""
-    return at_once < DIRECTIONS * (by_direction + CALL)
+    n_pairs = n_tasks * (n_tasks + 1) / 2.0
+    return at_once + DIRECTIONS * WAIT * n_pairs**2 < DIRECTIONS * (by_direction + CALL)
 
 
-def worth_decomposing_tasks(observed: "Observed", road: str, cost: float) -> bool:
-    """Whether the tasks apart pay for the decomposition of each, beside a fit of this cost.
+def tasks_apart(observed: "Observed", alpha: float, road: str) -> str:
+    """How tasks apart, where a search for a start begins, are solved: decomposed, factorized, or like all others.
 
-    They are a start for roads with factors; iterations have another, and need them for eps alone.
+    A decomposition serves all sizes of the tasks, a factor one of them. A start needs twenty sizes for roads with
+    factors, and two for iterations, which have another start.
     """
     n_labels, (r, n_tasks) = observed.n_labels, observed.cross.shape
+    if road in ("tasks", "completed") or not (observed.has_grams or observed.has_entries):
+        return ""
+    if road == "iterative" and observed.has_entries:
+        counts = _label_counts(observed)
+        factors = float(np.sum(counts**3)) / 3.0
+        iterations = steps_without_factor(observed, alpha)[0] * observed.product_cost
+        return "factorized" if np.sum(counts**2) <= LARGEST and factors + n_tasks * CALL < iterations else ""
     size = min(n_labels / n_tasks, r)
     products = 2.0 * n_labels * size * r if observed.has_entries else 0.0
-    known = observed.has_grams or observed.has_entries
-    return (
-        known and products + n_tasks * EIGH * size**3 <= (0.02 if road == "iterative" else 0.25) * cost + n_tasks * CALL
-    )
+    share = 0.02 if road == "iterative" else 0.25
+    worth = products + n_tasks * EIGH * size**3 <= share * roads(observed, alpha).get(road, 0.0) + n_tasks * CALL
+    return "decomposed" if worth else ""
+
+
+def _label_counts(observed: "Observed") -> Array:
+    return np.asarray(observed.entries().counts, dtype=float)
 
 
 def worth_refactorizing(factor: Factor, A: Array, ridge: float, gap: float, product: float) -> bool:
@@ -97,8 +116,8 @@ def worth_refactorizing(factor: Factor, A: Array, ridge: float, gap: float, prod
         return True
     # The first error is about that of the structures; the gap is a square.
     steps = 1.0 + 0.25 * np.sqrt(spread) * np.log(max((spread - 1.0) ** 2 / gap, 1.0))
-    # Newton with a second derivative that is off by the spread needs more iterations.
-    further = max(NEWTON_GAIN / np.log(spread / max(spread - 1.0, 1e-6)) - NEWTON_ITERATIONS, 0.0)
+    # Newton with a second derivative that is off by the spread needs more iterations, unless it was off before.
+    further = max(NEWTON_GAIN / np.log(spread / max(spread - 1.0, 1e-6)) - NEWTON_ITERATIONS, 0.0) * factor.exact
     return bool(factor.cost < (steps + ITERATION_STEPS * further) * (factor.step_cost + product + CALL))
 
 
@@ -111,8 +130,9 @@ def roads(observed: "Observed", alpha: float) -> dict[str, float]:
     if observed.by_grams:
         # With a matrix per task and one of what they share for a preconditioner.
         iterations = BLOCK_STRUCTURES * (BLOCK_STEPS * 2.0 * product + EIGH * n_tasks**3)
-    # The second derivative is as near as the mean of all tasks; the worse it is, the more structures are visited.
-    costs = {"iterative": iterations / max(1.0 - np.sqrt(x), 1e-3) ** 2}
+        # The second derivative is as near as the mean of all tasks; the worse it is, the more structures are visited.
+        iterations /= max(1.0 - np.sqrt(x), 1e-3) ** 2
+    costs = {"iterative": iterations}
     size = r * n_tasks
     if observed.has_grams and size**2 <= LARGEST:
         factor = size**3 / 3.0 + n_tasks**3 * r**2 + WAIT * size**2
@@ -122,6 +142,12 @@ def roads(observed: "Observed", alpha: float) -> dict[str, float]:
             step = 2.0 * WAIT * n_labels**2 + product
             kernel = min(n_rows, n_labels) ** 2 * r + WAIT * n_labels**2
             costs["labels"] = kernel + FEW_FACTORS * n_labels**3 / 3.0 + FACTOR_STEPS * step
+        counts = _label_counts(observed)
+        if np.sum(counts**2) <= LARGEST:
+            step = product + 2.0 * WAIT * float(np.sum(counts**2)) + n_tasks * CALL
+            factors = FACTORS * float(np.sum(counts**3)) / 3.0
+            # The more functions matter to each label, the less a task hears of the others.
+            costs["tasks"] = (factors + TASK_STRUCTURES * TASK_STEPS * step) / max(x, 1e-3) ** 8
         missing = observed.n_missing
         if missing is not None and missing**2 <= LARGEST:
             small = min(n_rows, r)
@@ -131,18 +157,29 @@ def roads(observed: "Observed", alpha: float) -> dict[str, float]:
     return costs
 
 
+def factor_cost(observed: "Observed", road: str) -> float:
+    """What one factor of the road ``labels`` or ``completed`` costs."""
+    n = float((observed.n_missing or 0) if road == "completed" else observed.n_labels)
+    small = min(observed.n_rows, len(observed.values)) if road == "completed" else 0.0
+    return n**3 / 3.0 + n**2 * small
+
+
 def roughly_cheaper(observed: "Observed", alpha: float, gap: float, road: str) -> bool:
     """Whether iterations to this gap are cheaper than one factor of the road."""
     steps = steps_without_factor(observed, alpha)[0] * -np.log(gap) / GAIN
-    n = float((observed.n_missing or 0) if road == "completed" else observed.n_labels)
-    small = min(observed.n_rows, len(observed.values)) if road == "completed" else 0.0
-    return bool(steps * observed.product_cost < n**3 / 3.0 + n**2 * small)
+    return bool(steps * observed.product_cost < factor_cost(observed, road))
 
 
-def choose_road(observed: "Observed", alpha: float) -> str:
-    """The cheapest road."""
+def choose_road(observed: "Observed", alpha: float, tried: tuple[str, ...] = ()) -> str:
+    """The cheapest road, of those that were not tried if there are others."""
     costs = roads(observed, alpha)
-    return min(costs, key=costs.__getitem__)
+    untried = [road for road in costs if road not in tried]
+    return min(untried or costs, key=costs.__getitem__)
+
+
+def as_expected(observed: "Observed", alpha: float, gap: float, steps: int) -> bool:
+    """Whether iterations took about as many steps as labels that are missing at random would have them take."""
+    return observed.by_grams or steps <= SURPRISE * steps_without_factor(observed, alpha)[0] * -np.log(gap) / GAIN
 
 
 def steps_without_factor(observed: "Observed", alpha: float) -> tuple[float, float]:

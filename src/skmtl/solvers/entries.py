@@ -47,6 +47,12 @@ class Entries:
             np.multiply(below, np.repeat(A[t, t:], self.counts[t:]), out=M.T[own, own.start :])
         return M
 
+    def task_kernel(self, t: int) -> Array:
+        """K_ii' between the labels of one task, in Fortran's order, which LAPACK overwrites."""
+        K, place = self._row_kernel
+        own = place[self.slices[t]]
+        return np.asfortranarray(K[np.ix_(own, own)])
+
     def rows(self) -> Array:
         """The features of each label's row, of shape (n_labels, r)."""
         return self._Phi[self.row]
@@ -58,6 +64,14 @@ class Entries:
     def scores(self, W: Array) -> Array:
         """Phi W at the labels, of shape (n_labels,)."""
         return self._labels.scores(self._Phi, W)[self.place]
+
+    def task_sums(self, U: Array) -> Array:
+        """Sums of (n_labels, k) values over the labels of each task, of shape (n_tasks, k)."""
+        sums = np.zeros((len(self.counts), U.shape[1]))
+        known = np.flatnonzero(self.counts)
+        if len(known):
+            sums[known] = np.add.reduceat(U, [self.slices[t].start for t in known], axis=0)
+        return sums
 
     def centred(self, u: Array) -> Array:
         """Values u of the labels about each task's mean, where there are intercepts."""

@@ -1,5 +1,6 @@
 """The supervised step for square loss where labels are missing, weighted, or each of a row of its own."""
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Protocol
 
@@ -9,10 +10,11 @@ from numpy.typing import NDArray
 from skmtl._linalg import Array, eigh, symmetric_part
 from skmtl.solvers.completed import CompletedFactor
 from skmtl.solvers.cost import (
+    as_expected,
     choose_road,
-    roads,
+    factor_cost,
     roughly_cheaper,
-    worth_decomposing_tasks,
+    tasks_apart,
     worth_forming_curvature,
     worth_refactorizing,
 )
@@ -27,6 +29,9 @@ from skmtl.solvers.systems import (
     pairs,
 )
 from skmtl.solvers.task_blocks import SINGULAR, TaskBlockSystem
+from skmtl.solvers.task_factors import TaskFactor, TaskSystem
+
+Factor = LabelFactor | CompletedFactor | TaskFactor
 
 SMALLEST_GAP = 1e-18
 # A gap that is good enough for a start, and for nothing else.
@@ -43,7 +48,7 @@ class MissingLabelRidge:
 
     Parameters
     ----------
-    road : {"labels", "completed", "features", "iterative"}, optional
+    road : {"labels", "tasks", "completed", "features", "iterative"}, optional
         Which linear system is solved, and how; by default the cheapest.
     """
 
@@ -53,10 +58,11 @@ class MissingLabelRidge:
     def __init__(self, observed: Observed, alpha: float, road: str | None = None) -> None:
         self.observed, self.alpha = observed, alpha
         self.road = choose_road(observed, alpha) if road is None else road
-        self._apart = worth_decomposing_tasks(observed, self.road, roads(observed, alpha).get(self.road, 0.0))
+        self._apart = tasks_apart(observed, alpha, self.road)
+        self._rough = self.road != "tasks"
         # Where iterations start: predictors, dual coefficients, and the last factor, which serves near structures.
         self._W = np.zeros_like(observed.cross)
-        self._factor: tuple[LabelFactor | CompletedFactor, Array] | None = None
+        self._factor: tuple[Factor, Array] | None = None
         # The last structure, the gap of its fit, and the fit.
         self._last: tuple[Array, float, MissingLabelFit] | None = None
 
@@ -67,7 +73,7 @@ class MissingLabelRidge:
     @property
     def exact_curvature(self) -> bool:
         """Whether the second derivative is that of the labels that are there."""
-        return self.road != "iterative"
+        return self.road not in ("iterative", "tasks")
 
     @property
     def ridge(self) -> float:
@@ -77,22 +83,28 @@ class MissingLabelRidge:
     def with_alpha(self, alpha: float) -> "MissingLabelRidge":
         """The same rows and labels at another alpha, from where this one is."""
         other = MissingLabelRidge(self.observed, alpha)
-        other._W, other._factor = self._W, self._factor
+        other._W = self._W
+        if other.road == self.road:
+            other._factor = self._factor
         return other
 
     def surrogate(self) -> Ridge | None:
         """The closed form for complete labels that is near; None where the tasks apart are a better start."""
         if self.road in ("labels", "features"):
             return None
-        if self.road == "completed":
-            # Tasks apart have small factors: once to find their sizes, and once at these.
-            alone, a = self.solve(np.eye(self.n_tasks), tol=START_TOL).surrogate(), np.ones(self.n_tasks)
-            for _ in range(SIZE_ROUNDS):
-                a = np.sqrt(alone.diagonal_energy(a)) if alone else a
-            return self.solve(np.diag(a), tol=START_TOL).surrogate()
-        # The mean of the G_t for each of them.
-        values = self.observed.values * float(np.mean(self.observed.shares))
-        return self.closed_form(values, self.observed.cross / np.sqrt(values)[:, None])
+        near = None
+        if self.road == "iterative":
+            # The mean of the G_t for each of them.
+            values = self.observed.values * float(np.mean(self.observed.shares))
+            near = self.closed_form(values, self.observed.cross / np.sqrt(values)[:, None])
+        return near or self._surrogate_of_sizes()
+
+    def _surrogate_of_sizes(self) -> Ridge | None:
+        """From tasks apart, which have small systems: once to find their sizes, and once at these."""
+        alone, a = self.solve(np.eye(self.n_tasks), tol=START_TOL).surrogate(), np.ones(self.n_tasks)
+        for _ in range(SIZE_ROUNDS):
+            a = np.sqrt(alone.diagonal_energy(a)) if alone else a
+        return self.solve(np.diag(a), tol=START_TOL).surrogate()
 
     def closed_form(self, values: Array, targets: Array) -> Ridge | None:
         """The step for complete labels with these targets; None where they explain more than there is."""
@@ -116,42 +128,59 @@ class MissingLabelRidge:
     def _solve(self, A: Array, gap: float) -> "tuple[MissingLabelFit, bool]":
         """The fit, and whether it is exact rather than of this relative gap."""
         observed, ridge = self.observed, self.ridge
-        if self._apart and np.count_nonzero(A) == len(A):
+        if np.count_nonzero(A) == len(A) and self._apart == "decomposed":
             apart = SeparateSystem(observed, np.diag(A), ridge)
             self._W = apart.W
             return MissingLabelFit.from_predictors(self, A, apart), True
+        if np.count_nonzero(A) == len(A) and self._apart == "factorized":
+            factor = TaskFactor(observed.entries(), A, ridge)
+            return self._from_labels(A, factor, factor.solve(observed.entries().y)), True
         if self.road == "features":
             return MissingLabelFit.from_predictors(self, A, FeatureSystem(observed, A, ridge)), True
         if self.road == "iterative":
-            system = self._iterate(A, gap)
-            self._W = system.W
-            return MissingLabelFit.from_predictors(self, A, system), False
-        entries = observed.entries()
-        renew = self._factor is None or worth_refactorizing(self._factor[0], A, ridge, gap, observed.product_cost)
-        if renew and gap >= ROUGH_GAP and roughly_cheaper(observed, self.alpha, gap, self.road):
-            system = self._iterate(A, gap)
-            self._W = system.W
-            return MissingLabelFit.from_predictors(self, A, system), False
-        if self._factor is None or renew:
-            factor = self._factorize(A)
+            return self._iterate(A, gap), False
+        return self._solve_for_labels(A, gap)
+
+    def _solve_for_labels(self, A: Array, gap: float) -> "tuple[MissingLabelFit, bool]":
+        """By a factor of this structure or of another."""
+        observed, ridge, entries = self.observed, self.ridge, self.observed.entries()
+        near = np.diag(np.diag(A)) if self.road == "tasks" else A
+        renew = self._factor is None or worth_refactorizing(self._factor[0], near, ridge, gap, observed.product_cost)
+        if renew and self._rough and gap >= ROUGH_GAP and roughly_cheaper(observed, self.alpha, gap, self.road):
+            return self._iterate(A, gap), False
+        factor = self._factorize(A) if self._factor is None or renew else self._factor[0]
+        if renew and factor.exact:
             c = factor.solve(entries.y)
         else:
-            factor, start = self._factor
+            start = factor.solve(entries.y) if self._factor is None else self._factor[1]
             c = dual_coefficients(factor, entries, A, ridge, start, gap)
         self._factor = factor, c
-        return MissingLabelFit.from_labels(self, A, factor, c), renew
+        return self._from_labels(A, factor, c), renew and factor.exact
 
-    def _iterate(self, A: Array, gap: float) -> TaskBlockSystem | IterativeSystem:
+    def _from_labels(self, A: Array, factor: Factor, c: Array) -> "MissingLabelFit":
+        system = TaskSystem(factor, self.observed, A, self.ridge) if isinstance(factor, TaskFactor) else factor
+        return MissingLabelFit.from_labels(self, A, system, c)
+
+    def _iterate(self, A: Array, gap: float) -> "MissingLabelFit":
+        system: TaskBlockSystem | IterativeSystem | None = None
         if self.observed.by_grams:
             a, U = eigh(A)
             if a[0] > SINGULAR * a[-1]:
-                return TaskBlockSystem(self.observed, a, U, self.ridge, self._W, gap)
-        return IterativeSystem(self.observed, A, self.ridge, self._W, gap)
+                system = TaskBlockSystem(self.observed, a, U, self.ridge, self._W, gap)
+        system = system or IterativeSystem(self.observed, A, self.ridge, self._W, gap)
+        self._W = system.W
+        # Where steps turn out to be many, they are not tried again.
+        self._rough = system.steps * self.observed.product_cost < factor_cost(self.observed, self.road)
+        if self.road == "iterative" and not as_expected(self.observed, self.alpha, gap, system.steps):
+            self.road = choose_road(self.observed, self.alpha, tried=("iterative",))
+        return MissingLabelFit.from_predictors(self, A, system)
 
-    def _factorize(self, A: Array) -> LabelFactor | CompletedFactor:
+    def _factorize(self, A: Array) -> Factor:
         observed = self.observed
         if self.road == "labels":
             return LabelFactor(observed.entries(), A, self.ridge)
+        if self.road == "tasks":
+            return TaskFactor(observed.entries(), A, self.ridge)
         return CompletedFactor(observed.completed(), observed.entries(), A, self.ridge)
 
     def diagonal_energy(self, a: Array, *, tol: float = 1e-2) -> Array:
@@ -162,12 +191,12 @@ class MissingLabelRidge:
 class Response(Protocol):
     """A linear system that was solved: how P = Phi'C moves when the structure does."""
 
-    # What ``respond`` and ``curvature`` cost.
+    # What a product ``along`` a direction and ``curvature`` cost.
     step_cost: float
     curvature_cost: float
 
-    def respond(self, E: Array) -> Array:
-        """Phi' M^-1 Phi E, or near that, of shape (r, n_tasks)."""
+    def along(self, P: Array) -> Callable[[Array], Array]:
+        """D -> P' Phi' M^-1 Phi P D, or near that, for changes D of the structure."""
 
     def curvature(self, P: Array) -> Array:
         """<P D, Phi' M^-1 Phi P D'> for all ``pairs`` D and D' at once."""
@@ -209,7 +238,7 @@ class MissingLabelFit:
         self.factor, self._YC, self._CC = P, YC, CC
 
     @classmethod
-    def from_labels(cls, problem: MissingLabelRidge, A: Array, factor: "Response", c: Array) -> "MissingLabelFit":
+    def from_labels(cls, problem: MissingLabelRidge, A: Array, system: "Response", c: Array) -> "MissingLabelFit":
         """From the dual coefficients of the labels, whose predictors are W = Phi'C A."""
         observed, entries, alpha = problem.observed, problem.observed.entries(), problem.alpha
         P = entries.adjoint(c)
@@ -220,7 +249,7 @@ class MissingLabelFit:
         return cls(
             problem,
             A,
-            factor,
+            system,
             value=float(np.sum(left**2 / entries.inverse_weight)) / observed.n + alpha * float(np.sum(W * P)),
             W=W,
             intercept=intercept,
@@ -293,13 +322,17 @@ class MissingLabelFit:
     @cached_property
     def _curvature(self) -> Array | None:
         """Half the second derivative over all pairs of tasks, where forming it pays."""
-        worth = worth_forming_curvature(self._system.curvature_cost, self._system.step_cost)
+        worth = worth_forming_curvature(self._system.curvature_cost, self._system.step_cost, len(self._A))
         return self._system.curvature(self.factor) if worth else None
+
+    @cached_property
+    def _along(self) -> Callable[[Array], Array]:
+        return self._system.along(self.factor)
 
     def hessian(self, D: Array) -> Array:
         """Second derivative of ``value`` / alpha in the direction D of the structure: 2 sym(P' Phi' M^-1 Phi P D)."""
         if self._curvature is None:
-            return 2.0 * symmetric_part(self.factor.T @ self._system.respond(self.factor @ D))
+            return 2.0 * symmetric_part(self._along(D))
         t, s = pairs(len(D))
         H = np.zeros_like(D)
         H[t, s] = self._curvature @ D[t, s]

@@ -13,6 +13,7 @@ Both are symmetric, positive definite and have the same spectrum but for n alpha
 P = Phi'C by ``-Phi' M^-1 Phi P D``: that is all that the joint Newton needs.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -44,6 +45,8 @@ class Inverse(Protocol):
 
 class LabelFactor:
     """M with its border, factorized."""
+
+    exact = True
 
     def __init__(self, entries: Entries, A: Array, ridge: float) -> None:
         self.A, self.ridge, self._entries = A, ridge, entries
@@ -80,9 +83,9 @@ class LabelFactor:
         z = self._project(linalg.blas.dtrsv(self._L, y, lower=1))
         return np.asarray(linalg.blas.dtrsv(self._L, z, lower=1, trans=1))
 
-    def respond(self, E: Array) -> Array:
-        """Phi' N Phi E, of shape (r, n_tasks)."""
-        return self._entries.adjoint(self.solve(self._entries.scores(E)))
+    def along(self, P: Array) -> Callable[[Array], Array]:
+        """D -> P' Phi' N Phi P D."""
+        return label_products(self, self._entries, P)
 
     def curvature(self, P: Array) -> Array:
         """<P D, Phi' N Phi P D'> for all ``pairs`` D and D' at once."""
@@ -101,6 +104,17 @@ class LabelFactor:
         # N = L^-T (I - FF') L^-1 for the orthonormal border F.
         outside = self._border.T @ inverse
         return [inverse[:, b].T @ inverse[:, b] - outside[:, b].T @ outside[:, b] for b in blocks]
+
+
+def label_products(inverse: Inverse, entries: Entries, P: Array) -> Callable[[Array], Array]:
+    """D -> P' Phi' N Phi P D from the scores of P at the labels, so that the rows are passed once for all D."""
+    scores = entries.at_rows(P)
+
+    def product(D: Array) -> Array:
+        moved = inverse.solve(np.einsum("ls,ls->l", scores, D[entries.task]))
+        return entries.task_sums(moved[:, None] * scores).T
+
+    return product
 
 
 def dual_coefficients(factor: Inverse, entries: Entries, A: Array, ridge: float, start: Array, gap: float) -> Array:
@@ -150,11 +164,15 @@ class FeatureSystem:
         solved = linalg.cho_solve((self._R, False), np.ascontiguousarray(rhs.T).ravel(), check_finite=False)
         return np.asarray(solved.reshape(rhs.T.shape).T)
 
-    def respond(self, E: Array) -> Array:
-        """Phi' M^-1 Phi E, of shape (r, n_tasks)."""
-        curved = times_grams(self._grams, E)
-        moved = self._white.unwhiten(self._solve(self._white.whiten_gradient(curved)))
-        return (curved - times_grams(self._grams, moved)) / self._ridge
+    def along(self, P: Array) -> Callable[[Array], Array]:
+        """D -> P' Phi' M^-1 Phi P D."""
+
+        def product(D: Array) -> Array:
+            curved = times_grams(self._grams, P @ D)
+            moved = self._white.unwhiten(self._solve(self._white.whiten_gradient(curved)))
+            return np.asarray(P.T @ (curved - times_grams(self._grams, moved))) / self._ridge
+
+        return product
 
     def curvature(self, P: Array) -> Array:
         """<P D, Phi' M^-1 Phi P D'> for all ``pairs`` D and D' at once."""
@@ -194,6 +212,14 @@ class Unformed:
 
     step_cost, curvature_cost = 0.0, np.inf
 
+    def respond(self, E: Array) -> Array:
+        """Phi' M^-1 Phi E, or near that, of shape (r, n_tasks)."""
+        raise NotImplementedError
+
+    def along(self, P: Array) -> Callable[[Array], Array]:
+        """D -> P' Phi' M^-1 Phi P D."""
+        return lambda D: np.asarray(P.T @ self.respond(P @ D))
+
     def curvature(self, P: Array) -> Array:
         raise NotImplementedError
 
@@ -216,16 +242,30 @@ class SeparateSystem(Unformed):
         return np.stack(columns, axis=1)
 
 
-class IterativeSystem(Unformed):
+class MeanSystem(Unformed):
+    """Features by features with the mean of the G_t for each of them, times the share of labels that the task has.
+
+    In the basis of :class:`Whitening` it is diagonal.
+    """
+
+    def __init__(self, observed: Observed, A: Array, ridge: float) -> None:
+        self._observed, self._ridge, self._white = observed, ridge, Whitening(A, observed.shares)
+        self._diagonal = ridge + observed.values[:, None] * self._white.squares
+
+    def respond(self, E: Array) -> Array:
+        """Phi' M^-1 Phi E, of shape (r, n_tasks)."""
+        near = self._observed.values[:, None] * (E * self._observed.shares)
+        return self._white.times_inverse(self._white.whiten_gradient(near) / self._diagonal)
+
+
+class IterativeSystem(MeanSystem):
     """Features by features, by conjugate gradients, to a gap of the supervised step relative to alpha ||f||_A^2.
 
-    The preconditioner has for each G_t their mean, which is diagonal, times the share of labels that the task has: in
-    the basis of :class:`Whitening` it is diagonal.
+    The preconditioner is the system of the mean, and so is the second derivative.
     """
 
     def __init__(self, observed: Observed, A: Array, ridge: float, start: Array, gap: float) -> None:
-        self._observed, self._ridge, self._white = observed, ridge, Whitening(A, observed.shares)
-        self._diagonal = ridge + observed.values[:, None] * self._white.squares
+        super().__init__(observed, A, ridge)
         rhs = self._white.whiten_gradient(observed.cross)
         G, self.steps = self._white.whiten(start), 0
         rounding = ROUNDING**2 * float(np.sum(rhs**2))
@@ -257,8 +297,3 @@ class IterativeSystem(Unformed):
             lambda r, _: float(np.sum(r**2)) <= enough,
             max_steps=MAX_STEPS,
         )
-
-    def respond(self, E: Array) -> Array:
-        """Phi' M^-1 Phi E with the preconditioner's G_t, of shape (r, n_tasks)."""
-        near = self._observed.values[:, None] * (E * self._observed.shares)
-        return self._white.times_inverse(self._white.whiten_gradient(near) / self._diagonal)
