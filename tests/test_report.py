@@ -394,7 +394,24 @@ def test_a_dense_graph_is_called_dense(rng):
         stability = edge_stability(est, X, Y, 4)
     summary, document = read(est, stability=stability)
     assert summary["related"][0].startswith("All 15 pairs")
-    assert "these frequencies say nothing" in document.text
+    assert "no pair stands out" in summary["related"][0]
+    assert "these frequencies say nothing. A smaller mu" in document.text
+
+
+def test_where_all_tasks_are_alike_no_pair_is_pointed_out(rng):
+    """Three copies of one task, with noise: related at every mu, so that a bound on false edges says nothing."""
+    X = rng.standard_normal((80, 3))
+    Y = pd.DataFrame(X[:, :1] + 0.1 * rng.standard_normal((80, 3)), columns=["a", "b", "c"])
+    est = MultiTaskRegressor(Sparse(1.0), alpha=1e-2).fit(X, Y)
+    with pytest.warns(UserWarning, match=r"even at mu=0.1 so many pairs"), pytest.warns(match="dense at any mu"):
+        stability = edge_stability(est, X, Y, 6, max_false=1)
+    assert stability.attrs["false_bound"] > 3.0
+    summary, document = read(est, stability=stability, comparison=judge_model(est, X, Y).comparison)
+    assert "no pair stands out" in read_aloud(summary, summary["related"])
+    assert "look at" not in " ".join(read_aloud(summary, sentence) for sentence in summary["findings"])
+    assert "any of them may be false" in document.text
+    assert "in expectation at most" not in document.text
+    assert "A smaller mu gives" not in document.text
 
 
 def test_facts_about_the_data_are_shown(full):
