@@ -124,7 +124,7 @@ def test_the_findings_say_what_was_found(full):
     assert sharing == describe_comparison(full.results["comparison"], "sparse", kept="sparse")
     stable = full.results["stability"].query("stable")
     assert related.startswith(f"{len(stable)} of 15 pairs of tasks are found related")
-    assert f"between {stable['task_a'].iloc[0]} and {stable['task_b'].iloc[0]}, which move" in related
+    assert f"between {stable['task_a'].iloc[0]} and {stable['task_b'].iloc[0]}, with a " in related
     assert f"joins {len(full.est.relations())} of the 15 pairs" in related
     assert advice.startswith("Next: ")
     assert proof.startswith("The calculation is finished")

@@ -53,7 +53,7 @@ def describe_related(summary: dict[str, Any]) -> Sentence:
     if tells_nothing(summary):
         return [f"All {n_pairs} pairs of tasks are {found}: these tasks are so alike that no pair stands out.{rest}"]
     strongest = relations[0]
-    together = "move together" if strongest["weight"] > 0 else "move in opposite directions"
+    sign = "positive" if strongest["weight"] > 0 else "negative"
     many = "All" if len(relations) == n_pairs > 1 else f"{len(relations)} of"
     return [
         f"{many} {_count(n_pairs, 'pair')} of tasks {'are' if len(relations) != 1 else 'is'} {found}; "
@@ -61,7 +61,7 @@ def describe_related(summary: dict[str, Any]) -> Sentence:
         strongest["a"],
         " and ",
         strongest["b"],
-        f", which {together}.{rest}",
+        f", with a {sign} weight.{rest}",
     ]
 
 
