@@ -29,6 +29,7 @@ from skmtl.penalties import PENALTIES, Fixed, Sparse
 from skmtl.plotting.names import cut, split_name
 from skmtl.report import read_aloud, render, summarize
 from skmtl.report.page import embed
+from skmtl.report.pictures import draw_predictions
 
 NAMES = list("abcdef")
 VOID = {"meta", "link", "input", "img", "br"}
@@ -452,3 +453,13 @@ def test_the_report_does_without_slopes(rng):
     summary, document = read(MultiTaskRegressor(kernel="precomputed").fit(X @ X.T, Y))
     assert summary["importances"] is None
     assert "Which features matter" not in document.text
+
+
+def test_both_pictures_of_predictions_have_the_same_axes():
+    """Predictions to the right, observed labels upwards: a model of constants is a vertical line."""
+    one = {"task": 0, "observed": [0.0, 1.0, 2.0], "predicted": [1.0, 1.0, 1.0]}
+    dots = re.findall(r"M(\d+) (\d+)h0", draw_predictions(one, classes=False))
+    assert len({across for across, _ in dots}) == 1
+    heights = [int(up) for _, up in dots]
+    assert heights == sorted(heights, reverse=True)
+    assert len(set(heights)) == 3
