@@ -27,7 +27,7 @@ help:
 	@echo "make bench-peers   beside other libraries on small public sets; the data folder is in SKMTL_DATA"
 	@echo "make bench-scale   more rows: landmarks, blocks, a Dask cluster, many labels; the data folder is in SKMTL_DATA"
 	@echo "make docs          build the site into docs/_build/html; every warning is an error"
-	@echo "make man           the manual page, docs/_build/man/skmtl.1"
+	@echo "make man           the manual page, docs/man/skmtl.1, which the wheel brings along"
 	@echo "make dist          wheel and sdist into dist/, checked, installed into an empty environment, demo run"
 	@echo "make oldest        a part of the tests with the oldest supported versions of all dependencies"
 	@echo "make mutants       would the tests notice a mistake? Mutants of the core, drawn for 45 minutes; goes on where it stopped"
@@ -98,6 +98,7 @@ docs: $(VENV)/.docs
 
 man: $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -b man -D plot_gallery=0 docs docs/_build/man
+	cp docs/_build/man/skmtl.1 docs/man/skmtl.1
 
 dist: $(VENV)/.dist
 	rm -rf dist

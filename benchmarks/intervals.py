@@ -11,17 +11,13 @@ others is compared with that without. DATA is a folder with ``mulan/multi-target
 variable SKMTL_DATA.
 """
 
-import argparse
-import os
 import resource
-import sys
 import time
-from functools import partial
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from mulan_runs import make_parser, read_or_run
 from scipy import linalg
 from scipy.spatial.distance import pdist
 from scipy.stats import norm
@@ -33,8 +29,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skmtl import MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl.datasets import load_mulan
-from skmtl.experiments.runs import read_rows, run_rest
-from skmtl.experiments.tables import interval
+from skmtl.model_selection.verdict import paired_interval
 from skmtl.penalties import Sparse
 
 try:
@@ -63,25 +58,12 @@ def main():
     if arguments.speed:
         print(speed())
         return
-    if arguments.report:
-        rows = read_rows(arguments.out)
-    else:
-        if arguments.data is None or not (Path(arguments.data) / "mulan" / "multi-target").is_dir():
-            sys.exit("Skipped: give the folder that holds mulan/multi-target, as an argument or in SKMTL_DATA.")
-        evaluate_in = partial(evaluate, Path(arguments.data))
-        rows = run_rest(make_items(arguments), evaluate_in, file=arguments.out, n_jobs=arguments.jobs, progress=show)
-    print(render(rows))
+    print(render(read_or_run(arguments, make_items(arguments), evaluate)))
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", nargs="?", default=os.environ.get("SKMTL_DATA"), help="folder (default: SKMTL_DATA)")
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS, help="which sets (default: all)")
-    parser.add_argument("--splits", type=int, default=5, help="number of splits (default 5)")
-    parser.add_argument("--jobs", type=int, default=1, help="processes, of one BLAS thread each (default 1)")
-    parser.add_argument("--out", metavar="FILE", help="JSON lines, a line per set, split and variant; kept")
+    parser = make_parser(__doc__.splitlines()[0], SETS)
     parser.add_argument("--speed", action="store_true", help="time 100,000 predictions with their standard deviation")
-    parser.add_argument("--report", action="store_true", help="print the tables of what --out has, and compute nothing")
     return parser.parse_args()
 
 
@@ -92,10 +74,6 @@ def make_items(arguments):
         for split, name, variant in product(range(1, arguments.splits + 1), SETS, VARIANTS)
         if name in arguments.sets
     ]
-
-
-def show(done, total, what):
-    print(f"{done}/{total} {what}", file=sys.stderr, flush=True)
 
 
 def evaluate(data, *, set, split, variant):
@@ -113,6 +91,8 @@ def evaluate(data, *, set, split, variant):
     told = np.isin(np.arange(Y.shape[1]), rng.permutation(Y.shape[1])[: Y.shape[1] // 2])
     return {
         "rows": len(X),
+        "tested": len(X_test),
+        "of": len(features),
         "tasks": Y.shape[1],
         "intervals": {str(c): judge(*intervals(model, X_test, c), Y_test) for c in COVERAGES},
         "gaussian": {str(c): judge(*gaussian(mean, std, c), Y_test) for c in COVERAGES},
@@ -266,12 +246,22 @@ def mean_of(rows, kind, coverage, key):
     return float(np.mean([value for value in values if value is not None] or [np.nan]))
 
 
+def binomial_errors(rows):
+    """Standard errors in percent of shares of 50 and 90%, as if the labels of a row were covered together or not.
+
+    However many splits there are, they test no more rows than the set has: those of some split are counted once.
+    """
+    share = np.mean([row["tested"] / row["of"] for row in rows])
+    distinct = rows[0]["of"] * (1.0 - (1.0 - share) ** len(rows))
+    return [100.0 * np.sqrt(c * (1.0 - c) / distinct) for c in (0.5, 0.9)]
+
+
 def coverage_table(variant, rows):
     lines = [
         f"{variant}: labels covered, in percent; in brackets by the standard deviation and a Gaussian alone",
         "",
-        "| set | rows | tasks | splits | " + " | ".join(f"{100 * c:.0f}%" for c in COVERAGES) + " |",
-        "| --- | " + " | ".join(["---:"] * (3 + len(COVERAGES))) + " |",
+        "| set | rows | tasks | splits | " + " | ".join(f"{100 * c:.0f}%" for c in COVERAGES) + " | error |",
+        "| --- | " + " | ".join(["---:"] * (4 + len(COVERAGES))) + " |",
     ]
     means = []
     for name in SETS:
@@ -283,11 +273,12 @@ def coverage_table(variant, rows):
         )
         means.append([ours, plain])
         cells = [f"{a:.1f} ({b:.1f})" for a, b in zip(ours, plain, strict=True)]
-        lines.append(f"| {name} | {of[0]['rows']} | {of[0]['tasks']} | {len(of)} | {' | '.join(cells)} |")
+        error = ", ".join(f"{one:.1f}" for one in binomial_errors(of))
+        lines.append(f"| {name} | {of[0]['rows']} | {of[0]['tasks']} | {len(of)} | {' | '.join(cells)} | {error} |")
     if means:
         average = np.nanmean(np.array(means), axis=0)
         cells = [f"{a:.1f} ({b:.1f})" for a, b in average.T]
-        lines.append(f"| mean | | | | {' | '.join(cells)} |")
+        lines.append(f"| mean | | | | {' | '.join(cells)} | |")
     return "\n".join(lines)
 
 
@@ -319,13 +310,15 @@ def conditioning_table(variant, rows):
         "| --- | ---: | ---: | ---: | ---: |",
     ]
     for name in SETS:
-        of = [row["conditioned"] for row in rows if row["set"] == name]
+        of = [row for row in rows if row["set"] == name]
         if of:
-            without, told = (np.array([row[key] for row in of]) for key in ("without", "with"))
-            mean, low, high = interval(told - without)
+            without, told = (np.array([row["conditioned"][key] for row in of]) for key in ("without", "with"))
+            differences = told - without
+            # Splits share rows, and so their differences are not independent.
+            (low,), (high,) = paired_interval(differences[:, None], of[0]["tested"] / of[0]["rows"], 0.95)
             lines.append(
-                f"| {name} | {without.mean():.4f} | {told.mean():.4f} | {mean:+.4f} [{low:+.4f}, {high:+.4f}] | "
-                f"{100.0 * mean / without.mean():+.1f} |"
+                f"| {name} | {without.mean():.4f} | {told.mean():.4f} | {differences.mean():+.4f} "
+                f"[{low:+.4f}, {high:+.4f}] | {100.0 * differences.mean() / without.mean():+.1f} |"
             )
     return "\n".join(lines)
 

@@ -6,15 +6,11 @@ rows of its own, and kernel ridge is selected and fitted for each task on its ow
 ``mulan/multi-target/*.arff`` and ``sarcos/sarcos_inv_test.mat``; by default the environment variable SKMTL_DATA.
 """
 
-import argparse
-import os
-import sys
 import time
-from functools import partial
 from itertools import product
-from pathlib import Path
 
 import numpy as np
+from mulan_runs import make_parser, read_or_run
 from scipy.io import loadmat
 from scipy.spatial.distance import pdist
 from sklearn.impute import SimpleImputer
@@ -25,7 +21,6 @@ from sklearn.preprocessing import StandardScaler
 
 from skmtl import MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl.datasets import load_mulan
-from skmtl.experiments.runs import read_rows, run_rest
 from skmtl.experiments.tables import interval
 from skmtl.model_selection import best_candidate, target_scores
 
@@ -43,25 +38,12 @@ MUS = [0.8, 0.95, 1.0]
 
 def main():
     arguments = parse_arguments()
-    if arguments.report:
-        rows = read_rows(arguments.out)
-    else:
-        if arguments.data is None or not (Path(arguments.data) / "mulan" / "multi-target").is_dir():
-            sys.exit("Skipped: give the folder that holds mulan/multi-target, as an argument or in SKMTL_DATA.")
-        evaluate_in = partial(evaluate, Path(arguments.data))
-        rows = run_rest(make_items(arguments), evaluate_in, file=arguments.out, n_jobs=arguments.jobs, progress=show)
-    print(render(rows))
+    print(render(read_or_run(arguments, make_items(arguments), evaluate)))
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", nargs="?", default=os.environ.get("SKMTL_DATA"), help="folder (default: SKMTL_DATA)")
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS, help="which sets (default: all)")
+    parser = make_parser(__doc__.splitlines()[0], SETS)
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=VARIANTS, help="default: both")
-    parser.add_argument("--splits", type=int, default=5, help="number of splits (default 5)")
-    parser.add_argument("--jobs", type=int, default=1, help="processes, of one BLAS thread each (default 1)")
-    parser.add_argument("--out", metavar="FILE", help="JSON lines, a line per set, split and variant; kept")
-    parser.add_argument("--report", action="store_true", help="print the tables of what --out has, and compute nothing")
     return parser.parse_args()
 
 
@@ -72,10 +54,6 @@ def make_items(arguments):
         for name, variant, split in product(SETS, VARIANTS, range(1, arguments.splits + 1))
         if name in arguments.sets and variant in arguments.variants
     ]
-
-
-def show(done, total, what):
-    print(f"{done}/{total} {what}", file=sys.stderr, flush=True)
 
 
 def evaluate(data, *, set, split, variant):

@@ -36,6 +36,18 @@ def test_probabilities_are_near_those_that_labels_were_drawn_with(loss, share, r
     assert abs(Y[400:][some].mean() - found[some].mean()) < 0.1
 
 
+@pytest.mark.parametrize("alpha", [1.0, 100.0])
+def test_a_rare_class_and_scores_that_hardly_differ(alpha, rng):
+    """A strong penalty leaves the order of rows, and shrinks their scores; probabilities are spread all the same."""
+    X, Y, P = labels_of_known_odds(rng, 3000, 2)
+    P = P * 0.2
+    Y = (rng.random(P.shape) < P).astype(float)
+    est = MultiTaskClassifier(alpha=alpha).fit(X[:2000], Y[:2000])
+    found = est.predict_proba(X[2000:])
+    assert np.mean(np.abs(found - P[2000:])) < 0.5 * np.mean(np.abs(P[2000:].mean(axis=0) - P[2000:]))
+    np.testing.assert_array_equal(found > 0.5, est.predict(X[2000:]) == 1)
+
+
 def test_one_column_of_classes(rng):
     X, Y, _ = labels_of_known_odds(rng, 300, 2)
     y = np.array(["a", "b", "c", "d"])[(Y @ [1, 2]).astype(int)]

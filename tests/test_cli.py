@@ -11,6 +11,7 @@ import pytest
 
 import skmtl
 from skmtl import cli, demo
+from skmtl.cli.console import show_relations
 from skmtl.penalties import PENALTIES
 
 
@@ -135,3 +136,13 @@ def test_the_sentence_never_promises_more_than_the_certificate(small):
     promised = re.search(r"more than (\S+) of", model.solution_.certificate)
     assert promised is not None
     assert float(promised[1]) >= model.solution_.gap
+
+
+def test_small_weights_are_printed_with_their_digits(capsys):
+    """A strong penalty makes all weights small, and a table of zeros would say that nothing is related."""
+    pairs = {"task_a": ["p", "p"], "task_b": ["q", "r"], "weight": [-1.234e-5, 12.3456], "correlation": [-0.5, 0.987]}
+    show_relations(pd.DataFrame(pairs))
+    printed = capsys.readouterr().out
+    assert "-1.23e-05" in printed
+    assert "12.3" in printed
+    assert "0.99" in printed

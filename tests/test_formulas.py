@@ -13,6 +13,7 @@ import pytest
 from problems import random_psd, related_tasks, with_gaps
 from scipy.linalg import sqrtm
 from scipy.optimize import minimize_scalar
+from sklearn.metrics.pairwise import rbf_kernel
 
 from skmtl import MultiTaskRegressor, minimize_structure
 from skmtl._linalg import positive_cubic_root
@@ -585,6 +586,107 @@ def test_the_metric_is_made_of_slopes(rng):
     np.testing.assert_allclose(est.feature_importances_, m / m.sum(), rtol=1e-9)
     scale = scale_from_slopes(m, X, np.ones(15), "rbf")
     np.testing.assert_allclose(scale / scale[0], np.sqrt(m / m[0]), rtol=1e-9)
+
+
+def posterior_problem(rng, *, gaps):
+    """A fit without constants, and its symbols: the structure with its common part, n alpha, and the labels."""
+    X, Y = related_tasks(rng, 20, 3)
+    weight = rng.uniform(0.5, 2.0, Y.shape) if gaps else np.ones(Y.shape)
+    Y = with_gaps(rng, Y) if gaps else Y
+    A, c = np.array([[1.0, 0.8, -0.3], [0.8, 2.0, 0.1], [-0.3, 0.1, 0.5]]), 0.2
+    est = MultiTaskRegressor(
+        Fixed(A), kernel="rbf", gamma=0.3, alpha=0.02, common=c, fit_intercept=False, scale_targets=False, tol=1e-10
+    ).fit(X, Y, sample_weight=weight)
+    row, task = np.nonzero(~np.isnan(Y))
+    return est, X, Y, A + c, weight[row, task].sum() / 3 * 0.02, (row, task, weight[row, task])
+
+
+@evaluates(
+    r"\sigma^2 / w_l",
+    r"\mathrm{cov}(f_t(x), f_s(z)) = \tau\,(A_{ts} + c)\,k(x, z)",
+    r"\tau = \sigma^2 / (n\alpha)",
+    r"f_t(x) = \kappa_t' M^{-1} y",
+    r"\kappa_{tl} = (A_{tt(l)} + c)\,k(x, x_{i(l)})",
+    r"M_{lm} = (A_{t(l)t(m)} + c)\,k(x_{i(l)}, x_{i(m)}) + \delta_{lm}\,n\alpha / w_l",
+    r"\Sigma_{ts}(x) = \tau\,((A_{ts} + c)\,k(x, x) - \kappa_t' M^{-1} \kappa_s)",
+    r"\mathrm{var}(y_t) = \Sigma_{tt}(x) + \sigma_t^2 / \bar w_t",
+    r"\sigma_t / \bar w_t^{1/2}",
+    r"f_R + P_{RB} P_{BB}^{-1} (y_B - f_B)",
+    r"P_{RR} - P_{RB} P_{BB}^{-1} P_{BR}",
+)
+@pytest.mark.parametrize("gaps", [False, True])
+def test_the_posterior_is_what_is_printed(gaps, rng):
+    est, X, Y, A, ridge, (row, task, w) = posterior_problem(rng, gaps=gaps)
+    new = rng.standard_normal((4, X.shape[1]))
+    M = A[np.ix_(task, task)] * rbf_kernel(X[row], gamma=0.3) + np.diag(ridge / w)
+    mean, std = est.predict(new, return_std=True)
+    known = np.where([True, False, True], mean + 1.0, np.nan)
+    sharper, left = est.predict(new, return_std=True, known=known)
+    label_noise = 1.0 / np.array([w[task == t].mean() for t in range(3)])
+    sigma = est.noise_ / np.sqrt(label_noise)
+    for x, f, deviation, told, moved, rest in zip(new, mean, std, known, sharper, left, strict=True):
+        kappa = A[:, task] * rbf_kernel(x[None], X[row], gamma=0.3)
+        np.testing.assert_allclose(kappa @ np.linalg.solve(M, Y[row, task]), f, atol=1e-8)
+        # For a variance of the noise of one; a task's own variance is a factor.
+        Sigma = (A - kappa @ np.linalg.solve(M, kappa.T)) / ridge
+        np.testing.assert_allclose(sigma**2 * (np.diag(Sigma) + label_noise), deviation**2, rtol=1e-8)
+        P = np.outer(sigma, sigma) * (Sigma + est.evidence_.noise_covariance)
+        np.testing.assert_allclose(np.diag(P), deviation**2, rtol=1e-8)
+        B, R = [0, 2], [1]
+        gain = P[np.ix_(R, B)] @ np.linalg.inv(P[np.ix_(B, B)])
+        np.testing.assert_allclose(f[R] + gain @ (told[B] - f[B]), moved[R], rtol=1e-8)
+        np.testing.assert_allclose(P[np.ix_(R, R)][0] - gain @ P[B, R], rest[R] ** 2, rtol=1e-8)
+
+
+@evaluates(
+    r"\kappa_t' M^{-1} \kappa_s = \sum_b U_{tb} U_{sb}\,a_b^2 \sum_l (V_l' k_x)^2 / (k_l a_b + n\alpha)",
+    r"A + c\,11' = U\,\mathrm{diag}(a)\,U'",
+    r"K = V\,\mathrm{diag}(k)\,V'",
+)
+def test_complete_labels_have_a_posterior_in_two_eigenbases(rng):
+    _, X, _, A, ridge, (row, task, _) = posterior_problem(rng, gaps=False)
+    K = rbf_kernel(X, gamma=0.3)
+    (a, U), (k, V) = np.linalg.eigh(A), np.linalg.eigh(K)
+    k_x = rbf_kernel(rng.standard_normal((1, X.shape[1])), X, gamma=0.3)[0]
+    kappa = A[:, task] * k_x[row]
+    M = A[np.ix_(task, task)] * K[np.ix_(row, row)] + ridge * np.eye(len(row))
+    shares = a**2 * np.sum((V.T @ k_x)[:, None] ** 2 / (k[:, None] * a + ridge), axis=0)
+    np.testing.assert_allclose((U * shares) @ U.T, kappa @ np.linalg.solve(M, kappa.T), atol=1e-10)
+
+
+@evaluates(
+    r"f_t(x) \pm q_t\,(\Sigma_{tt}(x) + \sigma_t^2 / \bar w_t)^{1/2} / \sigma_t", r"\lceil (m + 1)\,p \rceil", "q_t",
+    r"\sigma_t", r"\bar w_t",
+)  # fmt: skip
+@pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
+def test_intervals_reach_as_far_as_errors_at_rows_left_out(coverage, rng):
+    """Every row is left out by fitting without it, at the same n alpha."""
+    est, X, Y, A, ridge, _ = posterior_problem(rng, gaps=False)
+    low, high = est.predict_interval(X[:3] + 0.1, coverage=coverage)
+    mean, std = est.predict(X[:3] + 0.1, return_std=True)
+    scores = []
+    for i in range(len(X)):
+        rest = np.delete(np.arange(len(X)), i)
+        K, k = rbf_kernel(X[rest], gamma=0.3), rbf_kernel(X[i : i + 1], X[rest], gamma=0.3)[0]
+        M, kappa = np.kron(A, K) + ridge * np.eye(3 * len(rest)), np.kron(A, k)
+        f = kappa @ np.linalg.solve(M, Y[rest].T.ravel())
+        variance = np.diag(A - kappa @ np.linalg.solve(M, kappa.T)) / ridge + 1.0
+        scores.append(np.abs(Y[i] - f) / np.sqrt(variance))
+    place = int(np.ceil((len(X) + 1) * coverage - 1e-9))
+    q = np.sort(scores, axis=0)[place - 1]
+    np.testing.assert_allclose(high - mean, q * std / est.noise_, rtol=1e-7)
+    np.testing.assert_allclose(mean - low, q * std / est.noise_, rtol=1e-7)
+
+
+@evaluates(r"\sigma_t^2 / \sum_i w_i")
+def test_constants_add_what_is_not_known_about_them(rng):
+    """The variance of a mean of n labels, where no row says anything: far from all of them, and without a kernel."""
+    Y, w = rng.standard_normal((12, 2)), rng.uniform(0.5, 2.0, 12)
+    est = MultiTaskRegressor(Fixed(1e-9 * np.eye(2)), kernel="rbf", alpha=1.0, scale_targets=False)
+    est.fit(rng.standard_normal((12, 3)), Y, sample_weight=w)
+    _, std = est.predict(np.full((1, 3), 50.0), return_std=True)
+    sigma = est.noise_ * np.sqrt(w.mean())
+    np.testing.assert_allclose(std[0] ** 2, sigma**2 / w.sum() + est.noise_**2, rtol=1e-6)
 
 
 def test_every_formula_of_the_page_is_evaluated():

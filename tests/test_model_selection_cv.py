@@ -1,5 +1,7 @@
 """Estimators that choose their own parameters: the search against refitting, its rules, and hard cases."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,10 +24,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skmtl.model_selection.search
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, edge_stability
-from skmtl.estimators.clean import clean
 from skmtl.model_selection import SCORES, MultiTaskClassifierCV, MultiTaskRegressorCV, target_scores
-from skmtl.model_selection.candidates import Candidate, CandidateScores, choose
-from skmtl.model_selection.search import Selection
+from skmtl.model_selection.candidates import Candidate, CandidateScores, choose, make_results
 from skmtl.model_selection.verdict import describe_choice
 from skmtl.penalties import Fixed, Independent, Sparse
 from skmtl.solvers.training import Settings
@@ -364,10 +364,13 @@ def test_one_standard_error_says_that_the_best_was_passed_over():
     )
     assert choose(outcome, "best") == 0
     assert choose(outcome, "1se") == 1
-    X = np.random.default_rng(0).standard_normal((9, 2))
-    data = clean(MultiTaskRegressor(), X, X, None, None)
-    splits = [(np.arange(3, 9), np.arange(3))] * 3
-    words = [describe_choice(Selection([graph, alone], outcome, k, None, splits), data, "r2") for k in (0, 1)]
+    published = {
+        "cv_results_": make_results([graph, alone], outcome),
+        "scoring_": "r2",
+        "constant_score_": 0.0,
+        "test_share_": 0.5,
+    }
+    words = [describe_choice(SimpleNamespace(**published, best_index_=k)) for k in (0, 1)]
     assert all(text.startswith("Too close to call: ") for text in words)
     assert words[0].endswith("The model that is kept is sparse.")
     assert "is independent, the sparsest within one standard error" in words[1]

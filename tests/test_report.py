@@ -29,6 +29,7 @@ from skmtl.penalties import PENALTIES, Fixed, Sparse
 from skmtl.plotting.names import cut, split_name
 from skmtl.report import read_aloud, render, summarize
 from skmtl.report.page import embed
+from skmtl.report.pictures import draw_predictions
 
 NAMES = list("abcdef")
 VOID = {"meta", "link", "input", "img", "br"}
@@ -124,7 +125,7 @@ def test_the_findings_say_what_was_found(full):
     assert sharing == describe_comparison(full.results["comparison"], "sparse", kept="sparse")
     stable = full.results["stability"].query("stable")
     assert related.startswith(f"{len(stable)} of 15 pairs of tasks are found related")
-    assert f"between {stable['task_a'].iloc[0]} and {stable['task_b'].iloc[0]}, which move" in related
+    assert f"between {stable['task_a'].iloc[0]} and {stable['task_b'].iloc[0]}, with a " in related
     assert f"joins {len(full.est.relations())} of the 15 pairs" in related
     assert advice.startswith("Next: ")
     assert proof.startswith("The calculation is finished")
@@ -394,7 +395,24 @@ def test_a_dense_graph_is_called_dense(rng):
         stability = edge_stability(est, X, Y, 4)
     summary, document = read(est, stability=stability)
     assert summary["related"][0].startswith("All 15 pairs")
-    assert "these frequencies say nothing" in document.text
+    assert "no pair stands out" in summary["related"][0]
+    assert "these frequencies say nothing. A smaller mu" in document.text
+
+
+def test_where_all_tasks_are_alike_no_pair_is_pointed_out(rng):
+    """Three copies of one task, with noise: related at every mu, so that a bound on false edges says nothing."""
+    X = rng.standard_normal((80, 3))
+    Y = pd.DataFrame(X[:, :1] + 0.1 * rng.standard_normal((80, 3)), columns=["a", "b", "c"])
+    est = MultiTaskRegressor(Sparse(1.0), alpha=1e-2).fit(X, Y)
+    with pytest.warns(UserWarning, match=r"even at mu=0.1 so many pairs"), pytest.warns(match="dense at any mu"):
+        stability = edge_stability(est, X, Y, 6, max_false=1)
+    assert stability.attrs["false_bound"] > 3.0
+    summary, document = read(est, stability=stability, comparison=judge_model(est, X, Y).comparison)
+    assert "no pair stands out" in read_aloud(summary, summary["related"])
+    assert "look at" not in " ".join(read_aloud(summary, sentence) for sentence in summary["findings"])
+    assert "any of them may be false" in document.text
+    assert "in expectation at most" not in document.text
+    assert "A smaller mu gives" not in document.text
 
 
 def test_facts_about_the_data_are_shown(full):
@@ -435,3 +453,13 @@ def test_the_report_does_without_slopes(rng):
     summary, document = read(MultiTaskRegressor(kernel="precomputed").fit(X @ X.T, Y))
     assert summary["importances"] is None
     assert "Which features matter" not in document.text
+
+
+def test_both_pictures_of_predictions_have_the_same_axes():
+    """Predictions to the right, observed labels upwards: a model of constants is a vertical line."""
+    one = {"task": 0, "observed": [0.0, 1.0, 2.0], "predicted": [1.0, 1.0, 1.0]}
+    dots = re.findall(r"M(\d+) (\d+)h0", draw_predictions(one, classes=False))
+    assert len({across for across, _ in dots}) == 1
+    heights = [int(up) for _, up in dots]
+    assert heights == sorted(heights, reverse=True)
+    assert len(set(heights)) == 3

@@ -5,8 +5,9 @@ import pytest
 from problems import related_tasks
 from sklearn.model_selection import GroupKFold, LeaveOneGroupOut
 
-from skmtl import MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV, _validation, compare_methods
+from skmtl import MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV, _memory, compare_methods
 from skmtl.estimators.clean import clean
+from skmtl.features import maps
 from skmtl.model_selection.folds import make_splits
 from skmtl.model_selection.landmark_choice import choose_landmarks
 
@@ -23,7 +24,7 @@ def test_no_fold_tears_a_group_apart(problem):
     X, Y, groups = problem
     Y[5] = np.nan  # a row without labels, which is dropped
     with pytest.warns(UserWarning, match="1 rows have no label"):
-        data = clean(MultiTaskRegressor(), X, Y).grouped(groups)
+        data = clean(MultiTaskRegressor(), X, Y, groups=groups)
     kept = np.delete(groups, 5)
     splits = make_splits(3, data)
     for train, test in splits:
@@ -93,10 +94,11 @@ def test_verbose_prints_a_line_for_every_fold(problem, capsys):
 
 def test_an_exact_kernel_beyond_memory_is_refused_before_it_is_computed(problem, monkeypatch):
     X, Y, _ = problem
-    needed = _validation.kernel_bytes(len(X))
-    monkeypatch.setattr(_validation, "memory_available", lambda: needed)
+    needed = _memory.kernel_bytes(len(X))
+    monkeypatch.setattr(maps, "ROWS_THAT_FIT", len(X) - 1)
+    monkeypatch.setattr(_memory, "memory_available", lambda: needed)
     fitted = MultiTaskRegressor(kernel="rbf").fit(X, Y)
-    monkeypatch.setattr(_validation, "memory_available", lambda: needed - 1)
+    monkeypatch.setattr(_memory, "memory_available", lambda: needed - 1)
     for estimator in (
         MultiTaskRegressor(kernel="rbf"),
         MultiTaskRegressorCV(**{**GRID, "kernel": "rbf"}, gammas=[1.0]),
@@ -111,20 +113,20 @@ def test_an_exact_kernel_beyond_memory_is_refused_before_it_is_computed(problem,
 
 def test_memory_is_what_is_left_of_the_machine_and_of_the_container(monkeypatch, tmp_path):
     (tmp_path / "meminfo").write_text("MemTotal: 9000 kB\nMemAvailable:    2000 kB\n")
-    monkeypatch.setattr(_validation, "MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(_memory, "MEMINFO", tmp_path / "meminfo")
     most, used = tmp_path / "most", tmp_path / "used"
-    monkeypatch.setattr(_validation, "CONTAINER", (most, used))
-    assert _validation.memory_available() == 2000 * 1024
+    monkeypatch.setattr(_memory, "CONTAINER", (most, used))
+    assert _memory.memory_available() == 2000 * 1024
     most.write_text("max\n")
     used.write_text("500000\n")
-    assert _validation.memory_available() == 2000 * 1024
+    assert _memory.memory_available() == 2000 * 1024
     most.write_text("1500000\n")
-    assert _validation.memory_available() == 1_000_000
+    assert _memory.memory_available() == 1_000_000
     used.write_text("1600000\n")
-    assert _validation.memory_available() == 0
-    monkeypatch.setattr(_validation, "MEMINFO", tmp_path / "nothing")
-    monkeypatch.setattr(_validation, "CONTAINER", (tmp_path / "nothing", used))
-    assert _validation.memory_available() is None
+    assert _memory.memory_available() == 0
+    monkeypatch.setattr(_memory, "MEMINFO", tmp_path / "nothing")
+    monkeypatch.setattr(_memory, "CONTAINER", (tmp_path / "nothing", used))
+    assert _memory.memory_available() is None
 
 
 @pytest.mark.parametrize("n_rows", [1, 500, 3000, 3001, 40_000, 10**7])

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pytest
+import typer
 from test_docstrings import ROOMS
 
 from skmtl import cli
+from skmtl.cli.app import make_app
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -103,3 +105,16 @@ def known_options():
     typer = pytest.importorskip("typer")
     commands = typer.main.get_command(cli.make_app()).commands
     return {name: {option for p in command.params for option in p.opts} for name, command in commands.items()}
+
+
+def test_the_manual_page_of_the_wheel_has_every_command_and_option():
+    """``make man`` writes it from the command line itself; it is kept, for wheels are built without Sphinx."""
+    shared = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    (source,) = [path for path, place in shared["shared-data"].items() if place == "share/man/man1/skmtl.1"]
+    page = (ROOT / source).read_text().replace("\\-", "-").replace("\\", "")
+    app = typer.main.get_command(make_app())
+    assert len(app.commands) > 5
+    for name, command in app.commands.items():
+        assert f"skmtl {name}" in page
+        options = [option for one in command.params for option in (*one.opts, *one.secondary_opts)]
+        assert [option for option in options if option.startswith("--") and option not in page] == []

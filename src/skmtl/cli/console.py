@@ -29,6 +29,13 @@ def say(*lines: Any) -> None:
     print(*map(printable, lines), sep="\n")
 
 
+def show_relations(relations: "pd.DataFrame") -> None:
+    """The strongest relations; weights are in units of the structure, and may be small."""
+    strongest = relations.head(5).round({"correlation": 2})
+    rows = strongest.assign(weight=[f"{one:.3g}" for one in strongest["weight"]])
+    show_table(rows.columns, rows.itertuples(index=False))
+
+
 def show_table(columns: Iterable[Any], rows: Iterable[Iterable[Any]]) -> None:
     """Print a table that keeps its words whole: long cells fold, none is cut."""
     from rich.box import SIMPLE_HEAD

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from skmtl.cli import options as o
-from skmtl.cli.console import make_folder, show_frame, show_table
+from skmtl.cli.console import make_folder, show_frame, show_relations
 from skmtl.cli.fit import fit_file
 from skmtl.cli.progress import working
 
@@ -47,5 +47,5 @@ def show_result(result: Any) -> None:
     found = f"{len(result.relations)} of {n_tasks * (n_tasks - 1) // 2} pairs of tasks are related"
     print(f"{found}; the strongest:" if len(result.relations) else f"{found}: none is correlated beyond 1 - mu.")
     if len(result.relations):
-        show_table(result.relations.columns, result.relations.head(5).round(2).itertuples(index=False))
+        show_relations(result.relations)
     print(f"Certificate: {sparse.solution_.certificate}")

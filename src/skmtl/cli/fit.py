@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from skmtl.cli import options as o
-from skmtl.cli.console import make_folder, say, show_comparison, show_table, warnings_as_notes
+from skmtl.cli.console import make_folder, say, show_comparison, show_relations, warnings_as_notes
 from skmtl.cli.progress import Work, working
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _finish(files: list[Path], result: "TableFit", work: Work) -> None:
     relations = estimator.relations()
     if len(relations):
         print("The strongest relations that the model uses to predict:")
-        show_table(relations.columns, relations.head(5).round(2).itertuples(index=False))
+        show_relations(relations)
     print(f"Certificate: {estimator.solution_.certificate}")
     for path in files:
         say(f"Wrote {path}")

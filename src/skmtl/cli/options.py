@@ -1,7 +1,7 @@
 """Options that several commands share, and how what a person types is read."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,173 +21,120 @@ Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model.skops that
 Table = Annotated[
     Path, typer.Argument(metavar="TABLE", help="A CSV file with a header, a Parquet file, or an .xlsx workbook.")
 ]
+
+
+def _option(panel: str) -> Callable[..., Any]:
+    """Makes options of one panel of the help, from what they say and the names that they do not have by themselves."""
+
+    def make(says: str, *names: str, metavar: str | None = None, **rest: Any) -> Any:
+        return typer.Option(*names, metavar=metavar, help=says, rich_help_panel=panel, **rest)
+
+    return make
+
+
+_table, _method, _cluster, _work = (_option(panel) for panel in (TABLE, METHOD, CLUSTER, WORK))
+
+# The table
 Targets = Annotated[
     str,
-    typer.Option(
-        metavar="A,B,C",
-        help="The columns to predict, separated by commas; a name with a comma may stand in double quotes.",
-        rich_help_panel=TABLE,
+    _table(
+        "The columns to predict, separated by commas; a name with a comma may stand in double quotes.", metavar="A,B,C"
     ),
 ]
 FeatureNames = Annotated[
-    str,
-    typer.Option(
-        "--features",
-        metavar="A,B,C",
-        help="The columns to predict from.  \\[default: all others]",
-        rich_help_panel=TABLE,
-    ),
+    str, _table("The columns to predict from.  \\[default: all others]", "--features", metavar="A,B,C")
 ]
-Ignore = Annotated[str, typer.Option(metavar="A,B,C", help="Columns to leave alone.", rich_help_panel=TABLE)]
+Ignore = Annotated[str, _table("Columns to leave alone.", metavar="A,B,C")]
 Interval = Annotated[
     float | None,
-    typer.Option(
+    _table(
+        "Add columns low and high per target, between which so large a share of labels lies, such as 0.9.",
         metavar="SHARE",
-        help="Add columns low and high per target, between which so large a share of labels lies, such as 0.9.",
-        rich_help_panel=TABLE,
     ),
 ]
 TaskColumn = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME",
-        help="For tables with one label per row: the column that says which task the row is of.",
-        rich_help_panel=TABLE,
-    ),
+    _table("For tables with one label per row: the column that says which task the row is of.", metavar="NAME"),
 ]
 Classification = Annotated[
     bool | None,
-    typer.Option(
+    _table(
+        "Whether targets are classes or numbers.  \\[default: text, true/false and 0/1 are classes]",
         "--classification/--regression",
-        help="Whether targets are classes or numbers.  \\[default: text, true/false and 0/1 are classes]",
-        rich_help_panel=TABLE,
         show_default=False,
     ),
 ]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(metavar="MARK", help="What separates columns, for example ';'.", rich_help_panel=TABLE),
-]
+Delimiter = Annotated[str | None, _table("What separates columns, for example ';'.", metavar="MARK")]
 Decimal = Annotated[
-    str | None,
-    typer.Option(
-        metavar="MARK",
-        help="The decimal mark of numbers, '.' or ','.  \\[default: what numbers show]",
-        rich_help_panel=TABLE,
-    ),
+    str | None, _table("The decimal mark of numbers, '.' or ','.  \\[default: what numbers show]", metavar="MARK")
 ]
-Thousands = Annotated[
-    str | None,
-    typer.Option(metavar="MARK", help="The mark between thousands, such as '.', ',' or ' '.", rich_help_panel=TABLE),
-]
+Thousands = Annotated[str | None, _table("The mark between thousands, such as '.', ',' or ' '.", metavar="MARK")]
 Encoding = Annotated[
     str | None,
-    typer.Option(
+    _table(
+        "How text is coded, such as latin-1.  \\[default: UTF-8, UTF-16 or Windows-1252, as the file shows]",
         metavar="NAME",
-        help="How text is coded, such as latin-1.  \\[default: UTF-8, UTF-16 or Windows-1252, as the file shows]",
-        rich_help_panel=TABLE,
     ),
 ]
 Groups = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME",
-        help="A column whose rows belong together, such as visits of a patient: no fold tears them apart.",
-        rich_help_panel=TABLE,
+    _table(
+        "A column whose rows belong together, such as visits of a patient: no fold tears them apart.", metavar="NAME"
     ),
 ]
+
+# The method
 Scoring = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME",
-        help=f"What is best: {', '.join(SCORE_NAMES)}.  \\[default: pooled_r2 for numbers; for classes accuracy, and "
+    _method(
+        f"What is best: {', '.join(SCORE_NAMES)}.  \\[default: pooled_r2 for numbers; for classes accuracy, and "
         "roc_auc where one of two classes has less than a fifth of the rows]",
-        rich_help_panel=METHOD,
+        metavar="NAME",
     ),
 ]
-Jobs = Annotated[
-    int | None, typer.Option(help="Processes that work at the same time; -1 is all processors.", rich_help_panel=WORK)
-]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what --out holds already.", rich_help_panel=WORK)]
 KernelName = Annotated[
     str | None,
-    typer.Option(
-        "--kernel",
-        metavar="NAME",
-        help="linear, rbf, ...  \\[default: the best of linear, rbf, laplacian]",
-        rich_help_panel=METHOD,
-    ),
+    _method("linear, rbf, ...  \\[default: the best of linear, rbf, laplacian]", "--kernel", metavar="NAME"),
 ]
-Penalty = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME", help=f"One of {', '.join(PENALTY_NAMES)}.  \\[default: sparse]", rich_help_panel=METHOD
-    ),
-]
+Penalty = Annotated[str | None, _method(f"One of {', '.join(PENALTY_NAMES)}.  \\[default: sparse]", metavar="NAME")]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
+    _method(
+        "A parameter of the penalty, such as mu=0.9; matrix=FILE for fixed, groups=a,a,b for groups.",
         "--set",
         metavar="KEY=VALUE",
-        help="A parameter of the penalty, such as mu=0.9; matrix=FILE for fixed, groups=a,a,b for groups.",
-        rich_help_panel=METHOD,
     ),
 ]
 Alpha = Annotated[
-    float | None,
-    typer.Option(
-        help="Strength of the regularization. With --penalty and --alpha nothing is searched for.",
-        rich_help_panel=METHOD,
-    ),
+    float | None, _method("Strength of the regularization. With --penalty and --alpha nothing is searched for.")
 ]
-Gamma = Annotated[
-    float | None,
-    typer.Option(help="Inverse width of the kernel, which is rbf then by default.", rich_help_panel=METHOD),
-]
-Common = Annotated[
-    float | None, typer.Option(help="Weight of a component common to all tasks.", rich_help_panel=METHOD)
-]
+Gamma = Annotated[float | None, _method("Inverse width of the kernel, which is rbf then by default.")]
+Common = Annotated[float | None, _method("Weight of a component common to all tasks.")]
 LossName = Annotated[
-    str,
-    typer.Option(
-        "--loss",
-        metavar="NAME",
-        help="square, huber, quantile, poisson, logistic, softmax, hinge, ...",
-        rich_help_panel=METHOD,
-    ),
+    str, _method("square, huber, quantile, poisson, logistic, softmax, hinge, ...", "--loss", metavar="NAME")
 ]
 Rule = Annotated[
     str,
-    typer.Option(
-        metavar="best|1se",
-        help="Take the best score, or the sparsest graph within one standard error of it.",
-        rich_help_panel=METHOD,
-    ),
-]
-Engine = Annotated[
-    str,
-    typer.Option(
-        metavar="pandas|dask",
-        help="dask reads CSV, Parquet or a folder of Parquet files block by block.",
-        rich_help_panel=CLUSTER,
-    ),
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ADDRESS",
-        help="A Dask scheduler, such as tcp://host:8786.  \\[default: the threads of this machine]",
-        rich_help_panel=CLUSTER,
-    ),
+    _method("Take the best score, or the sparsest graph within one standard error of it.", metavar="best|1se"),
 ]
 Components = Annotated[
     int | None,
-    typer.Option(
-        min=1,
-        help="Landmarks of a kernel that is not linear.  \\[default: none, and 1000 where an exact kernel would take "
+    _method(
+        "Landmarks of a kernel that is not linear.  \\[default: none, and 1000 where an exact kernel would take "
         "too long or not fit in memory]",
-        rich_help_panel=METHOD,
+        min=1,
     ),
+]
+
+# The work, and tables larger than memory
+Jobs = Annotated[int | None, _work("Processes that work at the same time; -1 is all processors.")]
+Overwrite = Annotated[bool, _work("Replace what --out holds already.", "--overwrite")]
+Engine = Annotated[
+    str, _cluster("dask reads CSV, Parquet or a folder of Parquet files block by block.", metavar="pandas|dask")
+]
+Scheduler = Annotated[
+    str | None,
+    _cluster("A Dask scheduler, such as tcp://host:8786.  \\[default: the threads of this machine]", metavar="ADDRESS"),
 ]
 
 

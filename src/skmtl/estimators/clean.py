@@ -2,9 +2,11 @@
 
 import warnings
 from copy import copy
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import is_classifier
@@ -37,11 +39,19 @@ class _Targets(NamedTuple):
 
 
 def clean(
-    estimator: Any, X: Any, y: Any, sample_weight: Any = None, tasks: Any = None, *, blocks: bool = False
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    tasks: Any = None,
+    groups: Any = None,
+    *,
+    blocks: bool = False,
 ) -> TaskData:
     """Rows and labels of X, y and what goes with them, checked and named, as the parameters of an estimator ask.
 
-    With ``blocks`` they stay where they are, and are read a block at a time.
+    ``groups`` name, for each row that is passed, the rows that folds keep together. With ``blocks`` rows stay where
+    they are, and are read a block at a time.
     """
     # Scikit-learn's checks write what they see on the estimator: here on a copy, which is thrown away.
     witness = copy(estimator)
@@ -55,7 +65,7 @@ def clean(
         raise ValueError(f"task {name!r} has no label at all (all are NaN or of weight zero); leave it out.")
     if unlabelled:
         warnings.warn(f"{unlabelled} rows have no label and are left out.", UserWarning, stacklevel=3)
-    return data
+    return data if groups is None else replace(data, groups=_check_groups(groups, data))
 
 
 def reads_blocks(estimator: Any, X: Any, loss: Loss) -> bool:
@@ -83,6 +93,16 @@ def has_landmarks(estimator: Any) -> bool:
     if estimator.n_components is not None:
         check_count("n_components", estimator.n_components)
     return estimator.n_components is not None or not isinstance(estimator.landmarks, str)
+
+
+def _check_groups(groups: Any, data: TaskData) -> NDArray[np.intp]:
+    """The group of each row of the data as a number."""
+    codes, _ = pd.factorize(np.asarray(groups, dtype=object).ravel())
+    if len(codes) != data.n_given:
+        raise ValueError(f"groups has {len(codes)} entries but X has {data.n_given} rows; name a group for each row.")
+    if np.any(codes < 0):
+        raise ValueError("groups has missing values; name a group for each row.")
+    return codes if data.rows is None else codes[data.rows]
 
 
 def _clean_memory(witness: Any, X: Any, y: Any, sample_weight: Any, tasks: Any) -> tuple[TaskData, int]:

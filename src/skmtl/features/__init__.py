@@ -1,10 +1,10 @@
 """Feature maps: the features themselves, exact kernels, and kernels approximated on landmarks."""
 
 from skmtl.features.kernels import KERNELS, Kernel, KernelFacts, check_kernel
+from skmtl.features.landmarks import Landmarks
 from skmtl.features.maps import (
     FeatureMap,
     KernelMap,
-    Landmarks,
     LinearMap,
     NystroemMap,
     PrecomputedMap,

@@ -12,17 +12,57 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import linalg, sparse
+from sklearn.utils import check_random_state
 
 from skmtl._linalg import Array, eigvalsh, not_psd
-from skmtl._rows import Rows
+from skmtl._rows import Rows, as_rows
+from skmtl._validation import check_count, check_plain
 from skmtl.features.kernels import kernel_diagonal
 
 Evaluate = Callable[[Any, Any], Array]
+# How landmarks are drawn, or the landmarks themselves.
+Landmarks = str | ArrayLike
+LANDMARK_CHOICES = ("uniform", "leverage")
 
 # A kernel misses its own values on the landmarks by no more than this, relative to their size.
 ROUNDING = 1e-8
+
+
+def choose_landmarks(
+    X: Any, n_components: int | None, landmarks: Landmarks, random_state: Any, evaluate: Evaluate
+) -> Any:
+    """Rows to be landmarks, of shape (m, d): those that are given, or drawn as their name says."""
+    if not isinstance(landmarks, str):
+        return _check_given(landmarks, n_components, X.shape[1])
+    rows = as_rows(X)
+    count = min(check_count("n_components", n_components), rows.shape[0])
+    try:
+        seed = int(check_random_state(random_state).randint(2**31))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"random_state={random_state!r:.50} is no seed: {error}") from error
+    if landmarks == "uniform":
+        return uniform_landmarks(rows, count, seed)
+    if landmarks == "leverage":
+        return leverage_landmarks(rows, count, seed, evaluate)
+    raise ValueError(
+        f"landmarks={landmarks!r} is not known; choose one of {', '.join(LANDMARK_CHOICES)}, or pass rows."
+    )
+
+
+def _check_given(given: Any, n_components: int | None, n_features: int) -> Any:
+    """Landmarks that the user passed, as rows."""
+    check_plain("landmarks", given)
+    try:
+        points = sparse.csr_array(given) if sparse.issparse(given) else np.array(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"landmarks={given!r:.50} is neither a name nor an array of rows.") from error
+    if points.ndim != 2 or points.shape[1] != n_features or points.shape[0] == 0:
+        raise ValueError(f"landmarks has shape {points.shape}; it must be (n_components, {n_features}).")
+    if n_components not in (None, points.shape[0]):
+        raise ValueError(f"n_components={n_components!r}, but landmarks has {points.shape[0]} rows; leave one out.")
+    return points
 
 
 def uniform_landmarks(rows: Rows, count: int, seed: int) -> Any:

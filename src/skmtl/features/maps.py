@@ -10,15 +10,13 @@ from math import comb
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import linalg, sparse
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.utils import check_random_state
 
 from skmtl._linalg import Array, eigvalsh
-from skmtl._rows import as_rows
-from skmtl._validation import LARGEST, check_count, check_kernel_fits, check_plain, check_positive, is_number
+from skmtl._memory import check_kernel_fits
+from skmtl._validation import LARGEST, check_positive, is_number
 from skmtl.features.kernels import (
     KERNELS,
     Kernel,
@@ -27,13 +25,12 @@ from skmtl.features.kernels import (
     polynomial_from,
     unknown_kernel,
 )
-from skmtl.features.landmarks import leverage_landmarks, pivoted_cholesky, uniform_landmarks
+from skmtl.features.landmarks import Landmarks, choose_landmarks, pivoted_cholesky
 
-# How landmarks are drawn, or the landmarks themselves.
-Landmarks = str | ArrayLike
-LANDMARK_CHOICES = ("uniform", "leverage")
 # Up to this condition of K_mm, what is lost of sums that are taken with K_mm for a metric is below their rounding.
 SAFE_CONDITION = 1e5
+# Exact kernels of so few rows need less than 24 MB, and nobody asks whether there is room for them.
+ROWS_THAT_FIT = 1000
 # The squared distance of features from zero, relative to their variance, beyond which polynomials lose digits.
 FAR = 10.0
 
@@ -155,7 +152,7 @@ class KernelMap(FeatureMap):
         return self
 
     def transform(self, X: Array) -> Array:
-        if X is self.X_fit_ and self.on_rows:
+        if X is self.X_fit_ and self.on_rows and X.shape[0] > ROWS_THAT_FIT:
             check_kernel_fits(X.shape[0])
         return self._evaluate(X, self.X_fit_)
 
@@ -256,7 +253,7 @@ class NystroemMap(KernelMap):
 
     def fit(self, X: Any) -> Self:
         self.origin_, self.far_ = np.zeros(X.shape[1]), False
-        points = self._given(X.shape[1]) if not isinstance(self.landmarks, str) else self._drawn(X)
+        points = choose_landmarks(X, self.n_components, self.landmarks, self.random_state, self._evaluate)
         self.origin_ = _mean_row(points)
         K = self._evaluate(points, points)
         if not np.all(np.isfinite(K)):
@@ -287,36 +284,6 @@ class NystroemMap(KernelMap):
 
     def squared_norms(self, coef: Array, F: Array) -> Array:
         return np.asarray(np.sum((self.factor_.T @ coef) ** 2, axis=0))
-
-    def _given(self, n_features: int) -> Any:
-        given: Any = self.landmarks
-        check_plain("landmarks", given)
-        try:
-            points = sparse.csr_array(given) if sparse.issparse(given) else np.array(given, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise ValueError(f"landmarks={given!r:.50} is neither a name nor an array of rows.") from error
-        if points.ndim != 2 or points.shape[1] != n_features or points.shape[0] == 0:
-            raise ValueError(f"landmarks has shape {points.shape}; it must be (n_components, {n_features}).")
-        if self.n_components not in (None, points.shape[0]):
-            raise ValueError(
-                f"n_components={self.n_components!r}, but landmarks has {points.shape[0]} rows; leave one out."
-            )
-        return points
-
-    def _drawn(self, X: Any) -> Any:
-        rows = as_rows(X)
-        count = min(check_count("n_components", self.n_components), rows.shape[0])
-        try:
-            seed = int(check_random_state(self.random_state).randint(2**31))
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"random_state={self.random_state!r:.50} is no seed: {error}") from error
-        if self.landmarks == "uniform":
-            return uniform_landmarks(rows, count, seed)
-        if self.landmarks == "leverage":
-            return leverage_landmarks(rows, count, seed, self._evaluate)
-        raise ValueError(
-            f"landmarks={self.landmarks!r} is not known; choose one of {', '.join(LANDMARK_CHOICES)}, or pass rows."
-        )
 
 
 def make_feature_map(

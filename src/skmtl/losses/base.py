@@ -68,8 +68,8 @@ class Loss(BaseEstimator):
         raise NotImplementedError
 
     def curvature(self, Y: Array, F: Array, weight: Array) -> Array:
-        """Second derivative of ``value`` in each entry of F, or a bound that serves in its place."""
-        raise NotImplementedError
+        """Second derivative of ``value`` in each entry of F, or a bound that serves in its place; none with corners."""
+        raise NotImplementedError(f"{self.name!r} has no curvature; use smoothed(width).")
 
     def conjugate(self, Y: Array, U: Array, weight: Array) -> float:
         """The weighted sum of conjugates; infinite outside the domain. Entries of weight zero must have u = 0."""

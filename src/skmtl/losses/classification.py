@@ -117,9 +117,6 @@ class Hinge(Loss):
     def gradient(self, Y: Array, F: Array, weight: Array) -> Array:
         return -weight * Y * (Y * F < 1.0)
 
-    def curvature(self, Y: Array, F: Array, weight: Array) -> Array:
-        raise NotImplementedError("the hinge has no curvature; use smoothed(width).")
-
     def conjugate(self, Y: Array, U: Array, weight: Array) -> float:
         p = _dual_probability(Y, U, weight)
         return np.inf if p is None else float(-np.sum(weight * p))

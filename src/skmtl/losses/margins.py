@@ -54,9 +54,6 @@ class Quantile(Loss):
     def gradient(self, Y: Array, F: Array, weight: Array) -> Array:
         return weight * np.where(F > Y, 1.0 - self.level, np.where(F < Y, -self.level, 0.0))
 
-    def curvature(self, Y: Array, F: Array, weight: Array) -> Array:
-        raise NotImplementedError("the loss of a quantile has no curvature; use smoothed(width).")
-
     def conjugate(self, Y: Array, U: Array, weight: Array) -> float:
         return float(np.sum(U * Y)) if self._inside(per_weight(U, weight)) else np.inf
 
@@ -156,9 +153,6 @@ class EpsilonInsensitive(Loss):
 
     def gradient(self, Y: Array, F: Array, weight: Array) -> Array:
         return weight * np.sign(F - Y) * (self._excess(Y, F) > 0.0)
-
-    def curvature(self, Y: Array, F: Array, weight: Array) -> Array:
-        raise NotImplementedError("errors beyond a margin have no curvature; use smoothed(width).")
 
     def conjugate(self, Y: Array, U: Array, weight: Array) -> float:
         if np.any(np.abs(per_weight(U, weight)) > 1.0 + ROUNDING):

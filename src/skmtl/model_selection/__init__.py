@@ -1,8 +1,8 @@
 """Choosing hyper-parameters, and knowing whether the graph can be trusted."""
 
+from skmtl.model_selection.classifier_cv import MultiTaskClassifierCV
 from skmtl.model_selection.compare import compare_methods
 from skmtl.model_selection.coverage import interval_coverage
-from skmtl.model_selection.cv import MultiTaskClassifierCV, MultiTaskRegressorCV
 from skmtl.model_selection.gains import describe_gains
 from skmtl.model_selection.held_out import describe_comparison
 from skmtl.model_selection.judging import Judgement, judge_model
@@ -16,6 +16,7 @@ from skmtl.model_selection.parameter_choice import (
 )
 from skmtl.model_selection.path import StructurePath, structure_path
 from skmtl.model_selection.readable import both_graphs, readable_graph
+from skmtl.model_selection.regressor_cv import MultiTaskRegressorCV
 from skmtl.model_selection.scores import SCORES, target_scores
 from skmtl.model_selection.stability import edge_stability
 

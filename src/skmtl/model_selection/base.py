@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import pandas as pd
@@ -15,11 +16,15 @@ from skmtl._validation import is_dask
 from skmtl.estimators.base import check_labels
 from skmtl.estimators.clean import clean
 from skmtl.losses.base import check_loss
-from skmtl.model_selection.candidates import make_results
-from skmtl.model_selection.recommended import is_auto
-from skmtl.model_selection.scores import score_name
+from skmtl.model_selection.candidates import is_auto, make_results
+from skmtl.model_selection.folds import test_share
+from skmtl.model_selection.scores import constant_score, score_name
 from skmtl.model_selection.search import select
 from skmtl.model_selection.verdict import describe_choice
+from skmtl.penalties import StructurePenalty
+
+Grid = ArrayLike | None
+Penalties = str | StructurePenalty | Sequence[str | StructurePenalty]
 
 # What was learned about rows and tasks, and can be asked of a search too.
 DELEGATED = (
@@ -95,19 +100,27 @@ class MultiTaskSearch(DrawsRelations, BaseEstimator):
             )
         model = self.model()
         loss = check_loss(self.loss, purpose=model.purpose)
-        data = clean(model, X, y, sample_weight, tasks).grouped(groups)
+        data = clean(model, X, y, sample_weight, tasks, groups)
         check_labels(data, loss, intercept=self.fit_intercept)
         found = select(self, model, data, loss)
         best = found.best_estimator
         self.cv_results_ = make_results(found.candidates, found.outcome)
         self.best_index_, self.best_score_ = found.chosen, float(found.outcome.means[found.chosen])
         self.scoring_ = score_name(self.scoring, data)
-        self.verdict_ = describe_choice(found, data, self.scoring_)
+        # After an interruption there are fewer folds than splits.
+        splits = found.splits[: found.outcome.scores.shape[1]]
+        self.constant_score_ = constant_score(self.scoring_, data, splits)
+        self.test_share_ = test_share(splits)
         chosen = CHOSEN if best.metric_rounds == 0 else (*CHOSEN, "metric_rounds", "metric_alpha")
         self.best_params_ = {name: getattr(best, name) for name in chosen}
         self.alpha_, self.penalty_, self.common_, self.gamma_ = best.alpha, best.penalty_, best.common, best.gamma
         self.best_estimator_ = best
         return self
+
+    @property
+    def verdict_(self) -> str:
+        """Whether sharing won over independent tasks, as a sentence."""
+        return describe_choice(self)
 
     def model(self) -> Any:
         """An estimator without search, not fitted, with all that is not searched over."""

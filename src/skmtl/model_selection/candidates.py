@@ -1,8 +1,8 @@
 """The candidates of a search, and which of them to take."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
-from itertools import product
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from itertools import groupby, product
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,11 @@ from sklearn.base import clone
 
 from skmtl._linalg import Array
 from skmtl._validation import check_positive
-from skmtl.features import KERNELS, Kernel
+from skmtl.estimators.base import make_effort
+from skmtl.features import KERNELS, Kernel, check_kernel
 from skmtl.penalties import Independent, StructurePenalty, check_penalty
 from skmtl.solvers.solve import Solution
-from skmtl.solvers.training import Settings
+from skmtl.solvers.training import Effort, Settings, Training
 
 # Multiples of the mean of diag(K).
 ALPHAS = np.logspace(-1, -7, 10)
@@ -22,10 +23,14 @@ ALPHAS = np.logspace(-1, -7, 10)
 EPS_FACTORS = (1.0, 100.0)
 COMMONS, LONG_COMMONS = (0.0,), (0.0, 10.0)
 
+# Leaves the kernel to the search.
+AUTO = "auto"
 # Multiples of the median heuristic, and the rows that are enough to find the median.
 GAMMA_FACTORS = (1 / 16, 1 / 4, 1.0, 4.0)
 ROWS_FOR_MEDIAN = 500
 
+# Candidates are compared to no more accuracy than this, relative to the objective.
+SEARCH_ACCURACY = 1e-3
 RULES = ("best", "1se")
 # Parameters that are shown only where several values were tried.
 SELDOM = ("kernel", "metric_rounds", "metric_alpha")
@@ -171,6 +176,24 @@ def default_gammas(kernel: Kernel, X: Any) -> list[float | None]:
     return [factor / float(np.median(between)) for factor in GAMMA_FACTORS] if len(between) else [None]
 
 
+def is_auto(kernel: Any) -> bool:
+    """Whether the kernel is left to the search."""
+    return isinstance(kernel, str) and kernel == AUTO
+
+
+def make_gammas(gammas: Any, kernels: Sequence[Any], X: Any) -> dict[Any, list[float | None]]:
+    """Inverse widths to try with each kernel."""
+    if gammas is None:
+        return {kernel: default_gammas(kernel, X) for kernel in kernels}
+    having = [kernel for kernel in kernels if "gamma" in check_kernel(kernel).parameters]
+    if not having:
+        known = ", ".join(name for name, facts in KERNELS.items() if "gamma" in facts.parameters)
+        asked = repr(kernels[0] if len(kernels) == 1 else list(kernels))
+        raise ValueError(f"gammas was given, but kernel={asked} has no gamma; kernels that do are {known}.")
+    given: list[float | None] = [*check_grid("gammas", gammas, zero=False)]
+    return {kernel: given if kernel in having else [None] for kernel in kernels}
+
+
 def _as_list(penalty: Any) -> list[Any]:
     return list(penalty) if isinstance(penalty, list | tuple) else [penalty]
 
@@ -273,3 +296,31 @@ def make_results(candidates: Sequence[Candidate], outcome: CandidateScores) -> d
     results["rank_test_score"] = np.array([1 + int(np.sum(with_nan > value)) for value in with_nan], dtype=np.int32)
     results["mean_edges"] = outcome.edges.mean(axis=1)
     return results
+
+
+def search_effort(model: Any) -> Effort:
+    """Only as much work as comparing candidates needs."""
+    effort = make_effort(model)
+    return replace(effort, tol=max(effort.tol, SEARCH_ACCURACY))
+
+
+def learn_by_alpha(
+    training: Training, candidates: Sequence[Candidate], effort: Effort
+) -> Iterator[tuple[float, list[Answer]]]:
+    """What the candidates learned, those in a row with the same alpha together."""
+    answers = _learn_all(training, candidates, effort)
+    for alpha, some in groupby(answers, key=lambda answer: answer[0].settings.alpha):
+        yield alpha, list(some)
+
+
+def _learn_all(training: Training, candidates: Sequence[Candidate], effort: Effort) -> Iterator[Answer]:
+    """Learn the candidates in order, each from its neighbour at the same alpha, or from itself at the last one."""
+    last: dict[Any, Array] = {}
+    for candidate in candidates:
+        here, along_alpha = candidate.all_but_own(), candidate.all_but_alpha()
+        start = last.get(here, last.get(along_alpha))
+        # A known structure needs no solver, and not every one can be asked for.
+        chosen = replace(effort, solver="auto") if candidate.penalty.known else effort
+        solution = training.solve(candidate.settings, chosen, start=start, certify=False)
+        last[here] = last[along_alpha] = solution.structure
+        yield candidate, solution

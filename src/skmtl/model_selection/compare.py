@@ -18,12 +18,11 @@ from skmtl.estimators.clean import clean
 from skmtl.estimators.predict import predict_scores
 from skmtl.losses.base import Loss, check_loss
 from skmtl.model_selection.base import MultiTaskSearch
-from skmtl.model_selection.cv import MultiTaskRegressorCV
-from skmtl.model_selection.folds import Callback, Progress, Split, keep_finished, make_splits, test_labels
+from skmtl.model_selection.folds import Callback, Progress, Split, keep_finished, make_splits, test_labels, test_share
 from skmtl.model_selection.held_out import compare_scores, score_constant, score_tasks
+from skmtl.model_selection.regressor_cv import MultiTaskRegressorCV
 from skmtl.model_selection.scores import Score, check_score, own_score, score_name
 from skmtl.model_selection.search import select
-from skmtl.model_selection.verdict import test_share
 from skmtl.penalties import PENALTIES, Independent, check_penalty
 from skmtl.targets import TaskData
 
@@ -114,7 +113,7 @@ def compare_methods(
         raise TypeError(f"estimator={estimator!r} does not choose its parameters; pass one with CV at the end.")
     model = search.model()
     loss = check_loss(search.loss, purpose=model.purpose)
-    data = clean(model, X, Y, sample_weight, tasks).grouped(groups)
+    data = clean(model, X, Y, sample_weight, tasks, groups)
     name_of_score = score_name(search.scoring if scoring is None else scoring, data)
     score = check_score(name_of_score)
     own_score(score, data)  # refuses a score of classes for numbers, before the work starts

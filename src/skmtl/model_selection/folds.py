@@ -2,7 +2,8 @@
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, TypeVar
@@ -54,6 +55,11 @@ def make_splits(cv: Any, data: TaskData) -> list[Split]:
             f"cv splits more rows than the {n_rows} that have labels; drop the others, or pass pairs of indices."
         )
     return splits
+
+
+def test_share(splits: Sequence[Split]) -> float:
+    """The number of test rows to that of training rows."""
+    return float(np.mean([len(test) / len(train) for train, test in splits]))
 
 
 def test_labels(labels: Labels, train: NDArray[np.intp], test: NDArray[np.intp]) -> Labels:
@@ -247,3 +253,15 @@ def keep_finished(results: Iterable[S], progress: Callable[[], None], parts: str
             raise
         warnings.warn(f"interrupted: the result rests on the {len(finished)} {parts} that were finished.", stacklevel=3)
     return finished
+
+
+def one_ahead(jobs: Iterable[Callable[[], S]]) -> Generator[S, None, None]:
+    """Results of the jobs; while the caller works on one, a thread does the next."""
+    with ThreadPoolExecutor(1) as pool:
+        coming: Future[S] | None = None
+        for job in jobs:
+            coming, ready = pool.submit(job), coming
+            if ready is not None:
+                yield ready.result()
+        if coming is not None:
+            yield coming.result()

@@ -17,11 +17,20 @@ from skmtl.estimators.base import make_effort, make_settings
 from skmtl.estimators.clean import clean
 from skmtl.losses.base import check_loss
 from skmtl.model_selection.base import MultiTaskSearch
-from skmtl.model_selection.folds import Callback, Fold, Progress, Split, TrainingSource, keep_finished, make_splits
+from skmtl.model_selection.folds import (
+    Callback,
+    Fold,
+    Progress,
+    Split,
+    TrainingSource,
+    keep_finished,
+    make_splits,
+    test_share,
+)
 from skmtl.model_selection.held_out import compare_scores, describe_comparison, score_tasks
 from skmtl.model_selection.path import settle
 from skmtl.model_selection.scores import Score, check_score, constant_predictions, own_score, score_name
-from skmtl.model_selection.verdict import ALONE, WORSE, method_name, test_share
+from skmtl.model_selection.verdict import ALONE, WORSE, method_name
 from skmtl.penalties import Independent, check_penalty
 from skmtl.solvers.training import Settings
 from skmtl.targets import TaskData
@@ -136,7 +145,7 @@ def judge_model(
         estimator = estimator.best_estimator_
     model = settle(estimator, X, Y, sample_weight=sample_weight, tasks=tasks)
     loss = check_loss(model.loss, purpose=model.purpose)
-    data = clean(model, X, Y, sample_weight, tasks).grouped(groups)
+    data = clean(model, X, Y, sample_weight, tasks, groups)
     name = score_name(scoring, data)
     score = check_score(name)
     own_score(score, data)  # refuses a score of classes for numbers, before the work starts

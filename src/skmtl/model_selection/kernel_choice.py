@@ -11,8 +11,9 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import check_array
 
-from skmtl.model_selection.cv import MultiTaskClassifierCV, MultiTaskRegressorCV
+from skmtl.model_selection.classifier_cv import MultiTaskClassifierCV
 from skmtl.model_selection.recommended import KERNELS
+from skmtl.model_selection.regressor_cv import MultiTaskRegressorCV
 from skmtl.penalties import StructurePenalty, check_penalty
 
 # Coarser than the default grids of the searches, for someone is waiting: multiples of the mean of the kernel's

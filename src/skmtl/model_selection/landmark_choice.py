@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skmtl._validation import kernel_bytes, memory_available
+from skmtl._memory import kernel_bytes, memory_available
 
 # An exact kernel decomposes an n x n matrix: about 1.6e-10 n^3 seconds on one core, four seconds at this many rows and
 # two minutes at three times as many. Landmarks cost n m^2, a tenth of that from here on.

@@ -5,9 +5,17 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from skmtl._linalg import Array
+from skmtl._linalg import SMALL_DECOMPOSITION, Array, single_threaded
 from skmtl.losses import Loss
-from skmtl.model_selection.candidates import Answer, CandidateScores, count_edges
+from skmtl.model_selection.candidates import (
+    Answer,
+    Candidate,
+    CandidateScores,
+    count_edges,
+    learn_by_alpha,
+    search_effort,
+)
+from skmtl.model_selection.folds import TrainingSource
 from skmtl.model_selection.scores import SCORES
 from skmtl.objective import predictor_structure
 from skmtl.solvers.leave_one_out import make_leave_one_out
@@ -27,6 +35,22 @@ def check_loo(loss: Loss, score: str) -> None:
 
 
 def search_loo(
+    score: Callable[[Labels, Array], float],
+    progress: Callable[[], None],
+    source: TrainingSource,
+    candidates: Sequence[Candidate],
+) -> CandidateScores:
+    """Score every candidate on rows left out in turn, with the structure learned on all rows."""
+    if source.model.metric_rounds:
+        raise ValueError("metric_rounds needs folds: a metric that has seen a row cannot be judged by it. Use cv=5.")
+    with single_threaded(source.data.labels.n_rows, SMALL_DECOMPOSITION):
+        training = source.whole()
+        outcome = _score_answers(training, learn_by_alpha(training, candidates, search_effort(source.model)), score)
+    progress()
+    return outcome
+
+
+def _score_answers(
     training: Training,
     answers: Iterable[tuple[float, Sequence[Answer]]],
     score: Callable[[Labels, Array], float],

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 
 from skmtl.losses.base import check_loss
+from skmtl.model_selection.candidates import AUTO
 from skmtl.model_selection.gains import STEPS, describe_gains
 from skmtl.model_selection.judging import Judgement, best_rival, is_apart, judge_model, parameters_of
 from skmtl.model_selection.kernel_choice import (
@@ -27,7 +28,7 @@ from skmtl.model_selection.kernel_choice import (
     take_rows,
 )
 from skmtl.model_selection.landmark_choice import choose_landmarks, describe_landmarks, draw_affordable
-from skmtl.model_selection.recommended import AUTO, KERNELS
+from skmtl.model_selection.recommended import KERNELS
 from skmtl.model_selection.scores import SCORES
 from skmtl.penalties import Independent, check_penalty
 

@@ -13,7 +13,6 @@ from skmtl.model_selection.candidates import EPS_FACTORS, Scored, Variant
 from skmtl.model_selection.scores import SCORES, score_name
 from skmtl.targets import TaskData
 
-AUTO = "auto"
 KERNELS, ROUNDS = ("linear", "rbf", "laplacian"), (0, 1, 2)
 # Kernels other than the linear one cost n^3 a fold. Landmarks bound that.
 MOST_ROWS = 2000
@@ -32,11 +31,6 @@ class Plan:
     eps_factors: tuple[float, ...] = EPS_FACTORS
     own_strengths: bool = False
     in_steps: bool = False
-
-
-def is_auto(kernel: Any) -> bool:
-    """Whether the kernel is left to the search."""
-    return isinstance(kernel, str) and kernel == AUTO
 
 
 def recommend(search: Any, data: TaskData, loss: Loss) -> Plan:

@@ -1,26 +1,23 @@
 """Search: every candidate on every fold, the best one fitted to all rows."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from itertools import groupby, islice
-from typing import Any, NamedTuple, TypeVar
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 
-from skmtl._linalg import SMALL_DECOMPOSITION, Array, has_threads, single_threaded
+from skmtl._linalg import SMALL_DECOMPOSITION, has_threads, single_threaded
 from skmtl.estimators.base import make_effort, make_settings, publish
-from skmtl.features import KERNELS, check_kernel
 from skmtl.losses import Loss
 from skmtl.model_selection.candidates import (
     ALPHAS,
     COMMONS,
     LONG_COMMONS,
-    Answer,
     Candidate,
     CandidateScores,
     Geometry,
@@ -31,24 +28,23 @@ from skmtl.model_selection.candidates import (
     check_rule,
     choose,
     count_edges,
-    default_gammas,
+    is_auto,
+    learn_by_alpha,
     make_candidates,
+    make_gammas,
     make_penalties,
     row_means,
+    search_effort,
 )
-from skmtl.model_selection.folds import Fold, Progress, Split, TrainingSource, keep_finished, make_splits
+from skmtl.model_selection.folds import Fold, Progress, Split, TrainingSource, keep_finished, make_splits, one_ahead
 from skmtl.model_selection.loo import check_loo, loo_splits, search_loo
 from skmtl.model_selection.metric_choice import check_metric_rounds, is_scalable, score_rounds
 from skmtl.model_selection.own_strengths import score_own_strengths
-from skmtl.model_selection.recommended import Plan, is_auto, recommend, score_in_steps
+from skmtl.model_selection.recommended import Plan, recommend, score_in_steps
 from skmtl.model_selection.scores import SCORES, Evaluate, own_evaluate, own_score, score_name, scorer_evaluate
-from skmtl.solvers.training import Effort, Training
-from skmtl.targets import Labels, TaskData
+from skmtl.solvers.training import Effort
+from skmtl.targets import TaskData
 
-# Candidates are compared to no more accuracy than this, relative to the objective.
-SEARCH_ACCURACY = 1e-3
-
-S = TypeVar("S")
 NO_SCORES = CandidateScores(np.empty((0, 0)), np.empty((0, 0)), np.empty(0))
 # Scores candidates on the training sets of a source.
 Run = Callable[[TrainingSource, Sequence[Candidate]], CandidateScores]
@@ -117,7 +113,7 @@ def _score_grid(search: Any, sources: _Sources, run: Run, progress: Progress, n_
     variants = make_penalties(search.penalty, search.mus, data.labels.n_tasks)
     plan = _plan(search, data, sources.loss)
     kernels, rounds, own = plan.kernels, list(plan.rounds), plan.own_strengths
-    gammas = _gammas(search, kernels, data)
+    gammas = make_gammas(search.gammas, kernels, data.X)
     eps_factors = check_grid("eps_factors", search.eps_factors, plan.eps_factors, zero=False)
     commons = check_grid("commons", search.commons, LONG_COMMONS if data.labels.long else COMMONS)
     commons = commons if data.labels.n_tasks > 1 else [0.0]
@@ -225,18 +221,6 @@ def _own_strengths(search: Any) -> bool:
     return isinstance(search.alphas, str) and search.alphas == "own"
 
 
-def _gammas(search: Any, kernels: Sequence[Any], data: TaskData) -> dict[Any, list[float | None]]:
-    """Inverse widths to try with each kernel."""
-    if search.gammas is None:
-        return {kernel: default_gammas(kernel, data.X) for kernel in kernels}
-    having = [kernel for kernel in kernels if "gamma" in check_kernel(kernel).parameters]
-    if not having:
-        known = ", ".join(name for name, facts in KERNELS.items() if "gamma" in facts.parameters)
-        raise ValueError(f"gammas was given, but kernel={search.kernel!r} has no gamma; kernels that do are {known}.")
-    given: list[float | None] = [*check_grid("gammas", search.gammas, zero=False)]
-    return {kernel: given if kernel in having else [None] for kernel in kernels}
-
-
 def _fit_best(source: TrainingSource, best: Candidate) -> Any:
     """The estimator of the best candidate, fitted to all rows."""
     training, settings = source.whole(), best.settings
@@ -268,7 +252,7 @@ def make_run(
     if splits is None:
         check_loo(loss, name)
         own = own_score(SCORES[name], data)
-        return partial(_leave_one_out, own, progress)
+        return partial(search_loo, own, progress)
     evaluate = own_evaluate(name, data) if name in SCORES else scorer_evaluate(scoring, model, data)
     return partial(search_folds, splits=splits, evaluate=evaluate, n_jobs=n_jobs, progress=progress)
 
@@ -294,34 +278,12 @@ def search_folds(
         if not all(candidate.penalty.known for candidate in candidates):
             # Structures are learned at the last gamma only, at which all rows come next.
             ahead.append(source.whole)
-        with single_threaded(n_rows, SMALL_DECOMPOSITION), closing(_one_ahead(ahead)) as opened:
+        with single_threaded(n_rows, SMALL_DECOMPOSITION), closing(one_ahead(ahead)) as opened:
             results = keep(score(fold) for fold in islice(opened, len(splits)))
     else:
         results = keep(score(source.fold(split)) for split in splits)
     scores, edges = (np.array(part).T for part in zip(*results, strict=True))
     return CandidateScores(scores, edges, row_means(scores), finished=len(results) == len(splits))
-
-
-def _leave_one_out(
-    score: Callable[[Labels, Array], float],
-    progress: Callable[[], None],
-    source: TrainingSource,
-    candidates: Sequence[Candidate],
-) -> CandidateScores:
-    """Score every candidate on rows left out in turn, with the structure learned on all rows."""
-    if source.model.metric_rounds:
-        raise ValueError("metric_rounds needs folds: a metric that has seen a row cannot be judged by it. Use cv=5.")
-    with single_threaded(source.data.labels.n_rows, SMALL_DECOMPOSITION):
-        training = source.whole()
-        outcome = search_loo(training, _by_alpha(training, candidates, search_effort(source.model)), score)
-    progress()
-    return outcome
-
-
-def search_effort(model: Any) -> Effort:
-    """Only as much work as comparing candidates needs."""
-    effort = make_effort(model)
-    return replace(effort, tol=max(effort.tol, SEARCH_ACCURACY))
 
 
 def _score_fold(
@@ -330,7 +292,7 @@ def _score_fold(
     """Scores and numbers of edges of the candidates."""
     scores, edges = [], []
     with single_threaded(len(fold.train), SMALL_DECOMPOSITION):
-        for _, answers in _by_alpha(fold.training, candidates, effort):
+        for _, answers in learn_by_alpha(fold.training, candidates, effort):
             for answer, F in zip(answers, fold.predict([one for _, one in answers]), strict=True):
                 scores.append(evaluate(fold, answer, F))
                 edges.append(float(count_edges(answer[1].structure)))
@@ -339,37 +301,3 @@ def _score_fold(
 
 def _open_and_score(open_fold: Callable[..., Any], score: Callable[..., Any], split: Split) -> Any:
     return score(open_fold(split))
-
-
-def _one_ahead(jobs: Iterable[Callable[[], S]]) -> Generator[S, None, None]:
-    """Results of the jobs; while the caller works on one, a thread does the next."""
-    with ThreadPoolExecutor(1) as pool:
-        coming: Future[S] | None = None
-        for job in jobs:
-            coming, ready = pool.submit(job), coming
-            if ready is not None:
-                yield ready.result()
-        if coming is not None:
-            yield coming.result()
-
-
-def _by_alpha(
-    training: Training, candidates: Sequence[Candidate], effort: Effort
-) -> Iterator[tuple[float, list[Answer]]]:
-    """What the candidates learned, those in a row with the same alpha together."""
-    answers = _learn_all(training, candidates, effort)
-    for alpha, some in groupby(answers, key=lambda answer: answer[0].settings.alpha):
-        yield alpha, list(some)
-
-
-def _learn_all(training: Training, candidates: Sequence[Candidate], effort: Effort) -> Iterator[Answer]:
-    """Learn the candidates in order, each from its neighbour at the same alpha, or from itself at the last one."""
-    last: dict[Any, Array] = {}
-    for candidate in candidates:
-        here, along_alpha = candidate.all_but_own(), candidate.all_but_alpha()
-        start = last.get(here, last.get(along_alpha))
-        # A known structure needs no solver, and not every one can be asked for.
-        chosen = replace(effort, solver="auto") if candidate.penalty.known else effort
-        solution = training.solve(candidate.settings, chosen, start=start, certify=False)
-        last[here] = last[along_alpha] = solution.structure
-        yield candidate, solution

@@ -126,9 +126,10 @@ def edge_stability(
     chosen = 0 if len(path) == 1 else _allow_false(bounds, max_false)
     structures = np.array(found)[:, chosen]
     if n_tasks > 2 and np.all(structures != 0.0):
+        advice = "dense; use the sparse penalty with a smaller mu." if len(path) == 1 else "dense at any mu."
         warnings.warn(
             "every pair of tasks is related on every half of the rows, so frequencies say nothing: this structure is "
-            "dense; use the sparse penalty with a smaller mu.",
+            f"{advice}",
             UserWarning,
             stacklevel=2,
         )

@@ -9,9 +9,7 @@ import numpy as np
 from scipy import stats
 
 from skmtl._linalg import Array
-from skmtl.model_selection.scores import constant_score
 from skmtl.penalties import Independent
-from skmtl.targets import TaskData
 
 ALL_TASKS = "(all tasks)"
 HELPS, HURTS, CLOSE, WORSE = "helps", "hurts", "too close to call", "no better than a constant"
@@ -138,33 +136,22 @@ def column_means(values: Array) -> Array:
     return np.divide(total, count, out=np.full(values.shape[1], np.nan), where=count > 0)
 
 
-def test_share(splits: Sequence[tuple[Any, Any]]) -> float:
-    """The number of test rows to that of training rows."""
-    return float(np.mean([len(test) / len(train) for train, test in splits]))
-
-
-def describe_choice(found: Any, data: TaskData, scoring: str) -> str:
-    """Whether sharing helps, and which model is kept, as a sentence."""
-    candidates, outcome, chosen = found.candidates, found.outcome, found.chosen
-    # After an interruption there are fewer folds than splits.
-    splits = found.splits[: outcome.scores.shape[1]]
-    average = constant_score(scoring, data, splits)
-    apart = np.array([candidate.independent for candidate in candidates])
+def describe_choice(search: Any) -> str:
+    """Whether sharing helps, and which model is kept, as a sentence made of what a search publishes."""
+    results, chosen, scoring = search.cv_results_, search.best_index_, search.scoring_
+    means = np.where(np.isnan(results["mean_test_score"]), -np.inf, results["mean_test_score"])
+    shares = list(zip(results["param_penalty"], results["param_common"], strict=True))
+    apart = np.array([penalty == Independent.name and common == 0.0 for penalty, common in shares])
     if apart.all():
         reason = (
             "There is one task and nothing to share"
-            if data.labels.n_tasks == 1
+            if len(search.task_names_) == 1
             else "Tasks are independent, and nothing is shared"
         )
-        return describe_alone(scoring, float(outcome.means[chosen]), average, reason)
-    means = np.where(np.isnan(outcome.means), -np.inf, outcome.means)
+        return describe_alone(scoring, search.best_score_, search.constant_score_, reason)
     alone, shared = (_best(means, which, chosen) for which in (apart, ~apart))
-    kept = candidates[chosen]
-    return describe_verdict(
-        _pair(outcome, shared, alone, _name(candidates[shared]), scoring, average, test_share(splits)),
-        kept=_name(kept),
-        note=PASSED_OVER if means[chosen] < means.max() else "",
-    )
+    note = PASSED_OVER if means[chosen] < means.max() else ""
+    return describe_verdict(_pair(search, shared, alone), kept=method_name(*shares[chosen]), note=note)
 
 
 def _best(means: Array, which: Any, chosen: int) -> int:
@@ -172,25 +159,22 @@ def _best(means: Array, which: Any, chosen: int) -> int:
     return chosen if which[chosen] else int(np.argmax(np.where(which, means, -np.inf)))
 
 
-def _pair(
-    outcome: Any, shared: int, alone: int, method: str, scoring: str, constant: float | None, ratio: float
-) -> PairedScores:
-    differences = outcome.scores[shared] - outcome.scores[alone]
-    middle = float(outcome.means[shared] - outcome.means[alone])
-    low, high = paired_interval(differences[:, None], ratio, LEVEL)
+def _pair(search: Any, shared: int, alone: int) -> PairedScores:
+    """Two candidates of a search on the same folds."""
+    results = search.cv_results_
+    folds = [scores for name, scores in results.items() if name.startswith("split")]
+    differences = np.array([scores[shared] - scores[alone] for scores in folds])
+    score, independent = (float(results["mean_test_score"][k]) for k in (shared, alone))
+    low, high = paired_interval(differences[:, None], search.test_share_, LEVEL)
     # Leaving one out has a score of all rows, about which the interval of the groups is laid.
-    shift = middle - float(np.nanmean(differences))
+    shift = score - independent - float(np.nanmean(differences))
     return PairedScores(
-        method=method,
-        scoring=scoring,
-        score=float(outcome.means[shared]),
-        independent=float(outcome.means[alone]),
-        constant=constant,
-        difference=middle,
+        method=method_name(results["param_penalty"][shared], results["param_common"][shared]),
+        scoring=search.scoring_,
+        score=score,
+        independent=independent,
+        constant=search.constant_score_,
+        difference=score - independent,
         low=float(low[0]) + shift,
         high=float(high[0]) + shift,
     )
-
-
-def _name(candidate: Any) -> str:
-    return method_name(candidate.penalty.name, candidate.settings.common)

@@ -114,7 +114,7 @@ class GraphDisplay:
                 solid_capstyle="round",
                 zorder=1,
             )
-        for color, label in ((SAME, "move together"), (OPPOSITE, "move in opposite directions")):
+        for color, label in ((SAME, "positive weight"), (OPPOSITE, "negative weight")):
             if color in {SAME if weight > 0.0 else OPPOSITE for weight in weights}:
                 self.ax_.plot([], [], color=color, linewidth=4, label=label)
         if len(weights):

@@ -118,7 +118,7 @@ def _panel(title: str, mus: Sequence[float], values: Sequence[float | None], top
 
 
 def draw_predictions(one: dict[str, Any], *, classes: bool) -> str:
-    """Observed labels across, predictions up; of classes the scores of each class, one above the other."""
+    """Predictions across, observed labels up; of classes the scores of each class, one above the other."""
     x, y = np.asarray(one["observed"], dtype=float), np.asarray(one["predicted"], dtype=float)
     low, high = min(x.min(), y.min()), max(x.max(), y.max())
     low, high = (low, high) if high > low else (low - 1.0, high + 1.0)
@@ -132,8 +132,8 @@ def draw_predictions(one: dict[str, Any], *, classes: bool) -> str:
         words = f'<text x="4" y="13">yes</text><text x="4" y="{SCATTER - 8}">no</text>'
         back = f'{middle}<g class="axis">{words}</g>'
     else:
-        across = 6.0 + (SCATTER - 12.0) * (x - low) / (high - low)
-        up = SCATTER - 6.0 - (SCATTER - 12.0) * (y - low) / (high - low)
+        across = 6.0 + (SCATTER - 12.0) * (y - low) / (high - low)
+        up = SCATTER - 6.0 - (SCATTER - 12.0) * (x - low) / (high - low)
         back = f'<line class="zero" x1="6" y1="{SCATTER - 6}" x2="{SCATTER - 6}" y2="6"/>'
     dots = "".join(f"M{a:.0f} {b:.0f}h0" for a, b in zip(across, up, strict=True))
     frame = f'<rect class="frame" x="0.5" y="0.5" width="{SCATTER - 1}" height="{SCATTER - 1}"/>'

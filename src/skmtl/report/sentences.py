@@ -50,8 +50,10 @@ def describe_related(summary: dict[str, Any]) -> Sentence:
     if not relations:
         why = "" if first["kind"] == STABLE else _why_none(summary)
         return [f"None of the {n_pairs} pairs of tasks is {found}{why}.{rest}"]
+    if tells_nothing(summary):
+        return [f"All {n_pairs} pairs of tasks are {found}: these tasks are so alike that no pair stands out.{rest}"]
     strongest = relations[0]
-    together = "move together" if strongest["weight"] > 0 else "move in opposite directions"
+    sign = "positive" if strongest["weight"] > 0 else "negative"
     many = "All" if len(relations) == n_pairs > 1 else f"{len(relations)} of"
     return [
         f"{many} {_count(n_pairs, 'pair')} of tasks {'are' if len(relations) != 1 else 'is'} {found}; "
@@ -59,8 +61,17 @@ def describe_related(summary: dict[str, Any]) -> Sentence:
         strongest["a"],
         " and ",
         strongest["b"],
-        f", which {together}.{rest}",
+        f", with a {sign} weight.{rest}",
     ]
+
+
+def tells_nothing(summary: dict[str, Any]) -> bool:
+    """Whether the stable graph joins all pairs, and every one of them as surely as the others."""
+    graph, n_tasks = summary["graphs"][0], len(summary["tasks"])
+    count = len(graph["relations"])
+    if graph["kind"] != STABLE or not count == n_tasks * (n_tasks - 1) // 2 > 1:
+        return False
+    return (graph["bound"] or 0.0) >= count or all(one["frequency"] == 1.0 for one in graph["relations"])
 
 
 def _left_out(count: int) -> str:
@@ -100,7 +111,7 @@ def describe_next(summary: dict[str, Any]) -> Sentence:
         clauses.append(["get more labels or other features for ", *_listed(weak)])
     clauses += _about_sharing(compared)
     first = summary["graphs"][0]
-    if first["kind"] == STABLE and first["relations"]:
+    if first["kind"] == STABLE and first["relations"] and not tells_nothing(summary):
         pairs = [[one["a"], " and ", one["b"]] for one in first["relations"][:MOST_PAIRS]]
         clauses.append(["look at ", *_joined(pairs, ", and at ")])
     return ["Next: ", *_joined(clauses, "; "), "."] if clauses else []

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from skmtl.targets.base import Labels
@@ -62,19 +61,6 @@ class TaskData:
             n_given=len(rows),
             groups=None if self.groups is None else self.groups[rows],
         )
-
-    def grouped(self, groups: Any) -> "TaskData":
-        """The same rows, of which some belong together: a name or number for each row that was passed, or None."""
-        if groups is None:
-            return self
-        codes, _ = pd.factorize(np.asarray(groups, dtype=object).ravel())
-        if len(codes) != self.n_given:
-            raise ValueError(
-                f"groups has {len(codes)} entries but X has {self.n_given} rows; name a group for each row."
-            )
-        if np.any(codes < 0):
-            raise ValueError("groups has missing values; name a group for each row.")
-        return replace(self, groups=codes if self.rows is None else codes[self.rows])
 
     def features(self, rows: Index, columns: Index) -> Any:
         """Some rows of X; of a kernel matrix those ``columns`` of them that belong to the rows learned from."""

@@ -29,7 +29,7 @@ const shorten = (name, most) => {
 const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
 const groupClass = (group) => "g" + (group >= 0 && group < 8 ? group : "x");
 const sign = (weight) => (weight > 0 ? "same" : "opposite");
-const inWords = (weight) => (weight > 0 ? "move together" : "move in opposite directions");
+const inWords = (weight) => (weight > 0 ? "positive weight" : "negative weight");
 
 /* The tooltip: a head of task names, then rows of a label and a value. */
 function name(t) {
