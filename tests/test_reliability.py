@@ -4,6 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from skmtl import MultiTaskRegressor
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 FITS = 25
@@ -28,6 +31,20 @@ def test_random_fits_are_what_they_say(tools):
     assert not wrong
     # Most of them are ordinary, and certified.
     assert sum(line["outcome"] == "certified" for line in lines) > 0.7 * FITS
+
+
+@pytest.mark.parametrize("loss", ["square", "quantile"])
+@pytest.mark.parametrize("solver", ["auto", "anderson", "alternating"])
+def test_kernels_of_huge_entries_are_answered_and_the_loss_is_told(loss, solver, rng):
+    """Nothing but rounding is left of the system that the labels make; a factor of it may not exist."""
+    X = 1e5 * rng.standard_normal((12, 1))
+    tasks = np.arange(12) % 3
+    est = MultiTaskRegressor(kernel="poly", degree=4, loss=loss, solver=solver, alpha=1e-4, fit_intercept=False)
+    with pytest.warns(ConvergenceWarning):
+        est.fit(X, np.sin(X[:, 0]), tasks=tasks)
+    assert np.all(np.isfinite(est.predict(X, tasks=tasks)))
+    # Rounds that gain nothing are not repeated to the limit.
+    assert est.solution_.n_iter < est.max_iter
 
 
 def test_the_tool_sees_a_certificate_that_lies(tools):

@@ -14,6 +14,9 @@ MEMORY = 6
 NEAR_THE_END, CHECK_EVERY = 2.0, 10
 FIRST_STEP_TOL = 1e-3
 TINY = float(np.finfo(float).tiny)
+# Rounds are hopeless when this many gain less than this share of tol, and the gap at their pace, were it this many
+# times quicker, would not close in the rounds that are left. A gap of this many times tol may close by chance.
+WINDOW, NOTHING_GAINED, QUICKER, NEARLY_CLOSED = 10, 1e-3, 3.0, 10.0
 
 
 def alternate(
@@ -31,7 +34,8 @@ def alternate(
     identity = np.eye(problem.n_tasks)
     A = problem.penalty.minimize(identity).structure if start is None else start
     # Steps more exact than the round that they are part of are wasted.
-    step_tol = max(FIRST_STEP_TOL, 0.1 * tol)
+    finest = 0.1 * tol
+    step_tol = max(FIRST_STEP_TOL, finest)
     fit = problem.fit(A, tol=step_tol)
     value, gain, n_iter = problem.objective(A, fit), np.inf, 0
     for n_iter in range(1, max_iter + 1):
@@ -43,12 +47,18 @@ def alternate(
         S = fit.energy(A) + problem.eps * identity
         step = problem.penalty.minimize(S, start=A, tol=step_tol).structure
         for candidate in propose(A, step):
-            fit = problem.fit(candidate, tol=step_tol)
-            candidate_value = problem.objective(candidate, fit)
+            candidate_fit = problem.fit(candidate, tol=step_tol)
+            candidate_value = problem.objective(candidate, candidate_fit)
             if candidate_value < value:
                 break
-        A, value, gain = candidate, candidate_value, value - candidate_value
-        step_tol = max(0.1 * tol, min(step_tol, 0.01 * gain / max(abs(value), TINY)))
+        gain = value - candidate_value
+        if step_tol <= finest and not gain >= -tol * abs(value):
+            # Rounds of exact steps never lose: rounding has the last word, and further rounds would drift away.
+            break
+        A, fit, value = candidate, candidate_fit, candidate_value
+        if prove.is_stuck(n_iter, value, max_iter):
+            break
+        step_tol = max(finest, min(step_tol, 0.01 * gain / max(abs(value), TINY)))
     return _finish(problem, A, fit, tol, prove), n_iter
 
 
@@ -58,12 +68,25 @@ class _Prover:
     def __init__(self, problem: Problem, tol: float, report: Callable[[Proof], None]) -> None:
         self._problem, self._tol, self._report = problem, tol, report
         self._bound, self._worth_trying, self._gain = -np.inf, np.inf, np.inf
+        self._last = np.inf, np.inf
 
     def may_pass(self, n_iter: int, gain: float, value: float) -> bool:
         """Whether the rounds have become so flat that the gap may be closed."""
         self._gain = gain
         flat = gain <= min(NEAR_THE_END * self._tol * abs(value), self._worth_trying)
         return flat or n_iter % CHECK_EVERY == 0
+
+    def is_stuck(self, n_iter: int, value: float, max_iter: int) -> bool:
+        """Whether the gap would not close in the rounds that are left; asked after every round."""
+        if n_iter % WINDOW:
+            return False
+        before, gap_before = self._last
+        gap = (value - self._bound) / max(abs(value), TINY)
+        self._last = value, gap
+        if not before - value <= NOTHING_GAINED * self._tol * abs(value) or gap <= NEARLY_CLOSED * self._tol:
+            return False
+        rate = np.log(gap_before / gap) if 0.0 < gap < gap_before < np.inf else 0.0
+        return bool(QUICKER * rate * (max_iter - n_iter) / WINDOW < np.log(gap / self._tol))
 
     def __call__(self, A: Array, fit: Fit) -> Proof:
         """The certificate of A, its scale searched for where the plain one does not reach tol."""

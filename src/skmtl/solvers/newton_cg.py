@@ -5,9 +5,9 @@ from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_solve
 
-from skmtl._linalg import Array, conjugate_gradients, symmetric_part
+from skmtl._linalg import Array, cholesky, conjugate_gradients, symmetric_part
 from skmtl.losses import Loss
 from skmtl.solvers.whitening import Whitening
 from skmtl.targets import Labels
@@ -22,8 +22,8 @@ SMALLEST_GAP, ROUNDING = 1e-18, 1e-16
 # corners are rounded, for far from them there is little curvature, and it matters.
 LEAST_CURVATURE, LEAST_BESIDE_CORNERS = 1e-6, 1e-12
 # The curvature of narrow corners differs by orders of magnitude, and conjugate gradients creep. Up to this many
-# unknowns a factor, of 0.1 s at most, is cheaper than their steps.
-MAX_FACTOR = 700
+# unknowns a factor, of 0.1 s at most, is cheaper than their steps, and its directions are worth two of theirs.
+MAX_FACTOR = 1500
 # How much a Newton step on a curved loss must reduce the squared residual.
 FORCING = 1e-4
 
@@ -165,7 +165,7 @@ class NewtonStep:
         pairs = (basis.R[:, :, None] * basis.R[:, None, :]).reshape(n_tasks, k * k)
         H = (B.reshape(n_tasks, r * r).T @ pairs).reshape(r, r, k, k).transpose(0, 2, 1, 3).reshape(r * k, r * k)
         H[np.diag_indices(r * k)] += 2.0 * self.alpha
-        factor = cho_factor(H, overwrite_a=True, check_finite=False)
+        factor = cholesky(H.copy, lower=True), True
         return np.asarray(cho_solve(factor, residual.ravel(), check_finite=False)).reshape(residual.shape)
 
     def _backtrack(self, fit: "NewtonFit", direction: _Point) -> "NewtonFit | None":
