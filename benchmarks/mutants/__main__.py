@@ -7,6 +7,7 @@ known is kept in a file, so that a run can be stopped and continued.
     python benchmarks/mutants map              # which tests enter which functions; takes as long as the tests
     python benchmarks/mutants map tests/test_solvers.py    # the same again for some
     python benchmarks/mutants run --minutes 45
+    python benchmarks/mutants run --only folds.py
     python benchmarks/mutants run --again      # only mutants that survived before, against the tests as they are
     python benchmarks/mutants show
 """
@@ -171,6 +172,7 @@ def run(options):
     if options.again:
         left = {key for key, row in known.items() if row["outcome"] in ("survived", "never run")}
         waiting = (m for group in found.values() for m in group if m.key in left)
+    waiting = (mutant for mutant in waiting if options.only in mutant.path)
     end = time.time() + 60.0 * options.minutes
     with options.results.open("a") as stream:
         for mutant in waiting:
@@ -216,7 +218,8 @@ def main():
     parser.add_argument("--budget", type=float, default=20.0, help="seconds of CPU for the tests of a mutant")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--nice", type=int, default=19, help="how far behind everybody else")
-    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--again", action="store_true", help="run those that survived once more")
+    parser.add_argument("--only", default="", metavar="TEXT", help="mutants of files whose path has this text")
     parser.add_argument("--map", type=Path, default=ROOT / "build" / "mutants" / "tests.json")
     parser.add_argument("--results", type=Path, default=ROOT / "build" / "mutants" / "results.jsonl")
     options = parser.parse_args()
