@@ -177,6 +177,7 @@ def test_what_is_left_is_the_parts_that_are_left_at_the_pace_so_far(total, monke
 
 def test_a_count_nobody_asked_for_says_nothing(capsys):
     Progress(None, 3)()
+    Progress(lambda state: None, 3)()
     assert capsys.readouterr().out == ""
 
 

@@ -1,5 +1,7 @@
 """Bounds of structure steps that are not finished, and the models over the edges of a graph, beside dense algebra."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from problems import grouped_psd, random_psd, step_cost
@@ -50,20 +52,24 @@ def test_the_gap_of_a_step_in_blocks_is_what_it_may_still_lose(rng):
         assert cost >= least * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("ridge", [1e-10, 1e-12])
+@pytest.mark.parametrize("ridge", [1e-6, 1e-8, 1e-10, 1e-12])
 def test_rounding_does_not_lead_a_bound_out_of_the_dual(ridge, rng):
     """Tasks that are nearly multiples of one another: what is proved is proved by a point in the box.
 
-    As far as its products can be computed: they have no more than a few digits here.
+    Its products have few digits here, so that they are taken in fractions, without rounding.
     """
-    penalty = Sparse(0.9)
+    penalty, exact = Sparse(0.9), np.vectorize(Fraction)
     for n_tasks in (3, 6):
         S = random_psd(rng, n_tasks, rank=1, ridge=ridge)
-        for A in (np.eye(n_tasks), S + 1e-3 * np.eye(n_tasks), minimize_whole(penalty, S, None, 1e-6).structure):
-            N = _StepBlock(np.arange(n_tasks), S, penalty, StructureStep(A, 1.0), 1e-9).factor
-            W = np.abs(N @ S @ N)
-            assert np.diag(W).max() <= 1 + 1e-2
-            assert (W - np.diag(np.diag(W))).max() <= penalty.threshold * (1 + 1e-2)
+        best = minimize_whole(penalty, S, None, 1e-6).structure
+        for A in (np.eye(n_tasks), S + 1e-3 * np.eye(n_tasks), best):
+            block = _StepBlock(np.arange(n_tasks), S, penalty, StructureStep(A, 1.0), 1e-9)
+            N = exact(block.factor)
+            W = np.abs(N.dot(exact(S)).dot(N)).astype(float)
+            assert np.diag(W).max() <= 1.0
+            assert (W - np.diag(np.diag(W))).max() <= penalty.threshold * (1 + 1e-15)
+        # And it proves nearly as much as can be proved.
+        assert block.bound >= block.cost * (1 - 1e-5 - 1e-13 / ridge)
 
 
 # Graphs ---------------------------------------------------------------------------------------------------------------
