@@ -29,7 +29,7 @@ MOST_ROUNDS = 1000
 
 def check_rounds(rounds: Any, kernel: Any) -> int:
     """The number of times that a metric is learned, for a kernel that can be taken on scaled features."""
-    if not isinstance(rounds, Integral) or isinstance(rounds, NO_NUMBERS) or rounds < 0 or rounds > MOST_ROUNDS:
+    if not isinstance(rounds, Integral) or isinstance(rounds, NO_NUMBERS) or not 0 <= int(rounds) <= MOST_ROUNDS:
         raise ValueError(f"metric_rounds={rounds!r:.50} must be a whole number from 0 to {MOST_ROUNDS}.")
     if rounds and kernel not in tuple(SCALABLE):
         raise ValueError(
