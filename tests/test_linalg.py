@@ -27,6 +27,11 @@ def test_the_factor_of_a_matrix_multiplies_to_it_or_to_what_rounding_cannot_tell
         np.testing.assert_allclose(product, M, atol=1e-13 * np.abs(M).max())
 
 
+def test_the_factor_of_nothing_is_nothing():
+    """As where features are constant up to rounding, and no function is left."""
+    assert cholesky(lambda: np.zeros((0, 0)), lower=True).shape == (0, 0)
+
+
 def test_the_factor_of_a_matrix_beyond_floating_point_is_refused():
     with pytest.raises(ValueError, match="standardize the features"):
         cholesky(lambda: np.full((2, 2), np.inf), lower=True)

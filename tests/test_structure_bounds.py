@@ -139,6 +139,16 @@ def test_the_model_is_solved_on_the_free_edges(share, road, rng):
     np.testing.assert_allclose(d[free], expected, atol=1e-5 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("size", [1e-150, 1e-70, 1.0, 1e100])
+def test_graphs_of_costs_of_any_size_are_the_same(size, rng):
+    """Of tasks that are next to nothing, too, as a kernel of huge entries makes them."""
+    S, Q = random_psd(rng, 5), 0.3 * random_psd(rng, 5)
+    one = graph_newton(S, Q, np.ones(10), 0.5, tol=1e-10, max_iter=100)
+    other = graph_newton(size * S, size * Q, np.ones(10), 0.5, tol=1e-10, max_iter=100)
+    np.testing.assert_allclose(other.edges, one.edges, atol=1e-6)
+    assert other.cost == pytest.approx(size * one.cost, rel=1e-9)
+
+
 @pytest.mark.parametrize("direct", [0, 10_000])
 def test_steps_over_the_simplex_reach_its_optimum(direct, rng, monkeypatch):
     """At the end no free edge can gain, and no edge at zero wants to grow (Karush, Kuhn, Tucker)."""

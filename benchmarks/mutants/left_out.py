@@ -39,7 +39,7 @@ CONSTANTS = {
         "solvers/screened.py": "HALVINGS",
         "solvers/joint.py": "WARM_ITERATIONS FEW_ITERATIONS DIAGONAL_ROUNDS DIAGONAL_TOL SURROGATE_ROUNDS NEAR_ENOUGH",
         "solvers/missing_labels.py": "START_TOL SIZE_ROUNDS",
-        "solvers/newton_cg.py": "MAX_BACKTRACKS MAX_NEWTON_STEPS MAX_CG_STEPS",
+        "solvers/newton_cg.py": "MAX_BACKTRACKS MAX_NEWTON_STEPS MAX_CG_STEPS MAX_STAGES",
         "solvers/systems.py": "MAX_ROUNDS MAX_STEPS",
         "estimators/base.py": "REFINEMENTS",
     },

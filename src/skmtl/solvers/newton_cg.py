@@ -16,6 +16,8 @@ MAX_NEWTON_STEPS, MAX_CG_STEPS = 60, 500
 MAX_BACKTRACKS = 30
 # A loss without curvature is rounded over widths that shrink by this factor, down to a smallest one.
 NARROWER, NARROWEST, STAGE_GAP = 0.2, 1e-13, 1e-4
+# So many stages lead from the widest to the narrowest; more only follow a value that sinks without end.
+MAX_STAGES = 25
 # Conjugate gradients can reach gaps that rounding hides from the values themselves.
 SMALLEST_GAP, ROUNDING = 1e-18, 1e-16
 # An entry without curvature counts as if it had this much, so that intercepts always have a direction; the second where
@@ -98,13 +100,14 @@ class NewtonStep:
         fit = NewtonFit(self, self.loss.smoothed(self._width), point, basis)
         # A point that is far off, perhaps that of another structure, first gets a width that costs as much as it does.
         self._width = max(self._width, min(1.0, fit.smooth_gap * abs(fit.smooth_value) / self.n_tasks))
-        while True:
+        for _ in range(MAX_STAGES):
             fit = NewtonFit(self, self.loss.smoothed(self._width), point, basis)
             narrow_enough = max(5.0 * tol * fit.value / self.n_tasks, NARROWEST)
             if self._width <= narrow_enough:
-                return self._newton(fit.loss, point, basis, exact)
+                break
             point = self._newton(fit.loss, point, basis, STAGE_GAP).point
             self._width = max(NARROWER * self._width, min(narrow_enough, self._width))
+        return self._newton(self.loss.smoothed(self._width), point, basis, exact)
 
     def _newton(self, loss: Loss, point: _Point, basis: Whitening, tol: float) -> "NewtonFit":
         """Newton for one smooth loss until its own gap is at most ``tol``."""
