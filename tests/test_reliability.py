@@ -1,12 +1,15 @@
 """A bounded part of the random fits of ``benchmarks/reliability.py``: what is returned is what was said of it."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from problems import related_tasks, with_gaps
 from sklearn.exceptions import ConvergenceWarning
 
 from skmtl import MultiTaskRegressor
+from skmtl.penalties import Fixed, Sparse
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 FITS = 25
@@ -45,6 +48,29 @@ def test_kernels_of_huge_entries_are_answered_and_the_loss_is_told(loss, solver,
     assert np.all(np.isfinite(est.predict(X, tasks=tasks)))
     # Rounds that gain nothing are not repeated to the limit.
     assert est.solution_.n_iter < est.max_iter
+
+
+def test_newton_that_rounding_leads_astray_is_not_believed(rng):
+    """What is returned costs no more than the structure that knows nothing of the labels."""
+    X, Y = related_tasks(rng, 51, 7, n_features=4)
+    X, Y = 1e3 * np.repeat(X[:20], 3, axis=0)[:51], with_gaps(rng, Y)
+    params = {"kernel": "poly", "alpha": 2e-10, "common": 1.0, "max_iter": 20}
+    with pytest.warns(ConvergenceWarning):
+        est = MultiTaskRegressor(Sparse(mu=1.0), **params).fit(X, Y)
+    with pytest.warns(ConvergenceWarning):
+        apart = MultiTaskRegressor(Fixed(np.eye(7)), **params).fit(X, Y)
+    nothing = apart.solution_.objective + 2e-10 * (est.penalty_.value(np.eye(7)) + 7 * est.eps_)
+    assert est.solution_.objective <= 2.0 * nothing
+    assert np.linalg.eigvalsh(est.structure_)[0] > 0.0
+
+
+@pytest.mark.parametrize("kernel", ["poly", "precomputed"])
+def test_a_kernel_that_is_nothing_gives_constants(kernel):
+    X = np.zeros((8, 8))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        est = MultiTaskRegressor(kernel=kernel, coef0=0.0).fit(X, np.arange(16.0).reshape(8, 2))
+    np.testing.assert_allclose(est.predict(X), np.tile([7.0, 8.0], (8, 1)))
 
 
 def test_the_tool_sees_a_certificate_that_lies(tools):

@@ -107,8 +107,11 @@ class _Prover:
 def _finish(problem: Problem, A: Array, fit: Fit, tol: float, prove: _Prover) -> Proof:
     """One more structure step, because a mixture of structures has no exact zeros."""
     S = fit.energy(A) + problem.eps * np.eye(problem.n_tasks)
-    A = problem.penalty.minimize(S, start=A, tol=0.1 * tol).structure
-    return prove(A, problem.fit(A, tol=0.1 * tol))
+    step = problem.penalty.minimize(S, start=A, tol=0.1 * tol).structure
+    proof = prove(step, problem.fit(step, tol=0.1 * tol))
+    # An exact step never loses; where rounding made it worse, the structure stays as it was.
+    before = problem.objective(A, fit)
+    return proof if proof.objective - before <= tol * abs(before) else prove(A, fit)
 
 
 def _plain(A: Array, step: Array) -> list[Array]:
