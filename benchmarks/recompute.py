@@ -68,8 +68,18 @@ def structure_term(est, X):
         keep = values > len(values) * np.finfo(float).eps * values[-1]
         root = U[:, keep] / np.sqrt(values[keep])
         return np.trace(root.T.astype(Wide) @ energy @ root)
-    norm = np.trace(refined_inverse(seen) @ energy)
+    norm = np.trace(inverse_with_common(A, Wide(est.common)) @ energy)
     return norm + Wide(est.eps_) * np.trace(refined_inverse(A)) + est.penalty_.value(A)
+
+
+def inverse_with_common(A, common):
+    """The inverse of A + c 11'; through that of A (Sherman, Morrison), where A is lost beside c."""
+    try:
+        return refined_inverse((A + common).astype(float))
+    except np.linalg.LinAlgError:
+        P = refined_inverse(A)
+        sums = P.sum(axis=1)
+        return P - np.outer(sums, sums) * (common / (1 + common * sums.sum()))
 
 
 def refined_inverse(A):

@@ -86,6 +86,18 @@ def test_the_tool_sees_a_certificate_that_lies(tools):
     assert "structure not positive semidefinite" in reliability.examine(case, est, [])["failures"]
 
 
+def test_norms_are_recomputed_where_a_structure_is_lost_beside_the_common_part(tools, rng):
+    import recompute
+
+    A = np.diag([0.5, 1.0, 2.0]) + 0.1
+    np.testing.assert_allclose(
+        recompute.inverse_with_common(A, np.longdouble(10.0)).astype(float), np.linalg.inv(A + 10.0), rtol=1e-12
+    )
+    # A (A + c 11')^-1 is I - 11'/T in the limit of a structure that is a small multiple of I.
+    inverse = recompute.inverse_with_common(1e-24 * np.eye(3), np.longdouble(100.0))
+    np.testing.assert_allclose((1e-24 * inverse).astype(float), np.eye(3) - 1.0 / 3.0, atol=1e-12)
+
+
 def test_an_interrupted_run_goes_on_where_it_was(tools, tmp_path, monkeypatch, capsys):
     _, reliability = tools
     path = tmp_path / "runs.jsonl"
