@@ -9,6 +9,7 @@ from skmtl import MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl.estimators.calibration import LEAST_SLOPE, RIDGE, Calibration, calibrate
 from skmtl.estimators.evidence import LEAST_NOISE, shrunk_correlation
 from skmtl.model_selection import landmark_choice as landmarks
+from skmtl.model_selection.parameter_choice import given_parameters
 from skmtl.penalties.fixed import MeanCoupled
 from skmtl.targets.layout import TableLabels
 
@@ -170,3 +171,16 @@ def test_rows_that_choose_and_judge_are_as_many_as_there_is_time_for(rng, monkey
     for labels, more in ((gap, {}), (Y, {"quadratic": False}), (Y[:, 0], {"tasks": np.zeros(50)})):
         np.testing.assert_array_equal(draw(X, labels, "rbf", fewer, **more), fewer)
     assert "7 of 50 rows" in landmarks.describe_landmarks(7, 50)
+
+
+def test_parameters_that_are_given_say_how_many_rows_are_used(rng, monkeypatch):
+    monkeypatch.setattr(landmarks, "MOST_EXACT_ROWS", 20)
+    monkeypatch.setattr(landmarks, "LANDMARKS", 7)
+    X, Y = related_tasks(rng, 60, 2)
+    choice = given_parameters(MultiTaskRegressor(kernel="rbf"), X, Y)
+    assert choice.estimator.n_components == 7
+    assert any("7 of 60 rows" in reason for reason in choice.reasons)
+    own = given_parameters(MultiTaskRegressor(kernel="rbf", n_components=9), X, Y)
+    assert own.estimator.n_components == 9
+    assert own.reasons[0] == "Parameters are as given."
+    assert given_parameters(MultiTaskRegressor(kernel="linear"), X, Y).estimator.n_components is None
