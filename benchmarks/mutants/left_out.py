@@ -10,6 +10,8 @@ import ast
 FILES = {
     "skmtl/solvers/cost.py": "estimates how long each road takes; all roads give the same answer, which tests compare",
 }
+# Arguments of functions: checks of lengths that differ in no right program, and how memory is used.
+KEYWORDS = {"strict", "check_finite", "overwrite_a", "overwrite_c", "flush"}
 # Constants of modules, by file.
 ROADS = "sizes and shares from which another road to the same answer is quicker"
 LIMITS = "how many steps an iteration may take; its certificate says whether they were enough"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from left_out import FILES, assigned, is_limit, left_out_constants
+from left_out import FILES, KEYWORDS, assigned, is_limit, left_out_constants
 
 # The first moves the boundary, the second turns the comparison round.
 COMPARISONS = {
@@ -131,6 +131,8 @@ def _walk(node, parent, function, scope):
 def _is_left_alone(node):
     if isinstance(node, ast.Raise | ast.Import | ast.ImportFrom | ast.JoinedStr | ast.Assert):
         return True
+    if isinstance(node, ast.keyword):
+        return node.arg in KEYWORDS
     if isinstance(node, ast.ClassDef):
         return any(isinstance(base, ast.Name) and base.id == "Protocol" for base in node.bases)
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
