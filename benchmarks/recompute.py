@@ -48,7 +48,8 @@ def data_term(est, X, Y, weight):
         return loss_of(est, Y, est.decision_function(X).reshape(len(Y), n_tasks), weight)
     F = np.asarray(est.predict(X)).reshape(len(Y), n_tasks)
     if est.loss_.name == "poisson":
-        return loss_of(est, Y, np.log(F), weight)
+        # Where there is no label a mean may be too small for a number.
+        return loss_of(est, Y, np.log(np.where(weight > 0.0, F, 1.0)), weight)
     # Losses of errors; the mean that was taken off both is in neither.
     left = np.where(weight > 0.0, Y - F, 0.0) / est.target_scale_
     return loss_of(est, left, np.zeros_like(left), weight)
@@ -68,8 +69,18 @@ def structure_term(est, X):
         keep = values > len(values) * np.finfo(float).eps * values[-1]
         root = U[:, keep] / np.sqrt(values[keep])
         return np.trace(root.T.astype(Wide) @ energy @ root)
-    norm = np.trace(refined_inverse(seen) @ energy)
+    norm = np.trace(inverse_with_common(A, Wide(est.common)) @ energy)
     return norm + Wide(est.eps_) * np.trace(refined_inverse(A)) + est.penalty_.value(A)
+
+
+def inverse_with_common(A, common):
+    """The inverse of A + c 11'; through that of A (Sherman, Morrison), where A is lost beside c."""
+    try:
+        return refined_inverse((A + common).astype(float))
+    except np.linalg.LinAlgError:
+        P = refined_inverse(A)
+        sums = P.sum(axis=1)
+        return P - np.outer(sums, sums) * (common / (1 + common * sums.sum()))
 
 
 def refined_inverse(A):

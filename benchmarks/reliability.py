@@ -121,14 +121,15 @@ def examine(case, est, warned):
         actual = objective(est, case.X, case.y, **case.extra)
         finite = all(np.all(np.isfinite(v)) for v in (est.predict(case.X), est.structure_, est.intercept_))
     size = max(abs(actual), abs(solution.objective))
+    rounding = ROUNDING * size + resolution(case, est, actual)
     if not finite or not np.isfinite(actual):
         failures.append("not finite")
     lowest = np.linalg.eigvalsh(est.structure_)
     if lowest[0] < -1e-9 * lowest[-1] or (not est.penalty_.known and lowest[0] <= 0.0):
         failures.append("structure not positive semidefinite")
-    if not warned and actual - solution.objective > (est.tol + ROUNDING) * size:
+    if not warned and actual - solution.objective > est.tol * size + rounding:
         failures.append("certified, and wrong")
-    if solution.lower_bound - actual > ROUNDING * size:
+    if solution.lower_bound - actual > rounding:
         failures.append("bound above the objective")
     outcome = "certified" if not warned else "lost to rounding" if "lost to rounding" in warned[-1] else "not certified"
     return {
@@ -139,6 +140,17 @@ def examine(case, est, warned):
         "gap": solution.gap,
         "failures": failures,
     }
+
+
+def resolution(case, est, value):
+    """How much the objective may change when predictions are rounded: targets far from zero have few digits left."""
+    if hasattr(est, "classes_"):
+        return 0.0
+    n_tasks = len(est.task_names_)
+    step = float(np.max(np.finfo(float).eps * np.nanmax(np.abs(case.y)) / est.target_scale_))
+    # A change of every error by one step: of a mean of squares, and of losses that grow no faster than errors do.
+    squares = 2.0 * np.sqrt(n_tasks * abs(value)) * step + n_tasks * step**2
+    return squares if est.loss_.quadratic else squares + n_tasks * step
 
 
 def count(lines):

@@ -1,6 +1,7 @@
 """Fixtures and random problems that the tests share."""
 
 import os
+import random
 import sys
 from pathlib import Path
 
@@ -8,6 +9,16 @@ import numpy as np
 import pytest
 
 from skmtl import cli
+
+
+def pytest_addoption(parser):
+    parser.addoption("--order", type=int, metavar="SEED", help="run the tests in a random order, the same for a seed")
+
+
+def pytest_collection_modifyitems(config, items):
+    seed = config.getoption("order")
+    if seed is not None:
+        random.Random(seed).shuffle(items)
 
 
 @pytest.fixture

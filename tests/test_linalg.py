@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skmtl._linalg import positive_cubic_root
+from skmtl._linalg import cholesky, positive_cubic_root
 
 
 @pytest.mark.parametrize("c", 10.0 ** np.arange(-12.0, 13.0, 4.0))
@@ -15,3 +15,23 @@ def test_cubic_roots_are_roots_of_any_size(c, rng):
     assert np.all(root > 0.0)
     terms = root**3 + np.abs(z) * root**2 + c
     np.testing.assert_array_less(np.abs(root**3 - z * root**2 - c), 1e-14 * terms)
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_the_factor_of_a_matrix_multiplies_to_it_or_to_what_rounding_cannot_tell_from_it(lower, rng):
+    """Also of a singular matrix, whose smallest eigenvalues rounding makes negative."""
+    B = rng.standard_normal((6, 6))
+    for M in (B @ B.T + np.eye(6), 1e20 * B[:, :2] @ B[:, :2].T):
+        factor = cholesky(M.copy, lower=lower)
+        product = factor @ factor.T if lower else factor.T @ factor
+        np.testing.assert_allclose(product, M, atol=1e-13 * np.abs(M).max())
+
+
+def test_the_factor_of_nothing_is_nothing():
+    """As where features are constant up to rounding, and no function is left."""
+    assert cholesky(lambda: np.zeros((0, 0)), lower=True).shape == (0, 0)
+
+
+def test_the_factor_of_a_matrix_beyond_floating_point_is_refused():
+    with pytest.raises(ValueError, match="standardize the features"):
+        cholesky(lambda: np.full((2, 2), np.inf), lower=True)

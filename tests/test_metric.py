@@ -166,7 +166,7 @@ def test_constant_targets_leave_the_features_alone(problem):
     assert np.isclose(est.feature_importances_.sum(), 1.0)
 
 
-@pytest.mark.parametrize("wrong", [-1, 1.5, True, "one"])
+@pytest.mark.parametrize("wrong", [10**400, 1001, -1, 1.5, True, "one"])
 def test_rounds_are_whole_numbers(wrong, problem):
     with pytest.raises(ValueError, match="metric_rounds="):
         MultiTaskRegressor(kernel="rbf", metric_rounds=wrong).fit(*problem)

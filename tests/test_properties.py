@@ -1,6 +1,8 @@
 """What must hold for any estimator, penalty, loss, pattern of labels and scale: laws on random problems."""
 
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -145,3 +147,59 @@ def test_a_task_of_one_class_leaves_the_others_alone(seed, loss, kernel):
         whole = fit(MultiTaskClassifier(**params), X, labels)
     others = fit(MultiTaskClassifier(**params), X, labels[:, [0, 2]])
     np.testing.assert_allclose(whole.decision_function(X)[:, [0, 2]], others.decision_function(X), atol=5e-3)
+
+
+# Losses and patterns --------------------------------------------------------------------------------------------------
+
+SMOOTH = st.sampled_from(["square", "huber", "logistic", "squared_hinge", "poisson"])
+PATTERNS = st.sampled_from(["complete", "gaps", "long", "weights"])
+
+
+def draw_problem(seed, loss, pattern):
+    """An estimator's class, rows, labels that suit the loss, and what goes with them."""
+    rng = np.random.default_rng(seed)
+    X, Y = related_tasks(rng, 18, 3)
+    classify = loss in ("logistic", "squared_hinge")
+    if classify:
+        Y = (Y > np.median(Y, axis=0)).astype(float)
+    elif loss == "poisson":
+        Y = rng.poisson(np.exp(Y)) + 1.0
+    extra = {"sample_weight": rng.uniform(0.1, 2.0, 18)} if pattern == "weights" else {}
+    Y = with_gaps(rng, Y, 0.2) if pattern == "gaps" else Y
+    if pattern == "long":
+        extra["tasks"] = np.arange(18) % 3
+        Y = Y[np.arange(18), extra["tasks"]]
+    return MultiTaskClassifier if classify else MultiTaskRegressor, X, Y, extra
+
+
+def scores(est, X):
+    return est.decision_function(X) if hasattr(est, "classes_") else est.predict(X)
+
+
+@BOUNDED
+@given(seed=SEEDS, params=st.fixed_dictionaries(ESTIMATORS), loss=SMOOTH, pattern=PATTERNS)
+def test_what_is_certified_is_what_is_returned(seed, params, loss, pattern):
+    """The objective summed up from predictions, coefficients and structure; no bound is above it."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+    try:
+        from recompute import objective
+    finally:
+        sys.path.pop(0)
+    make, X, y, extra = draw_problem(seed, loss, pattern)
+    est = fit(make(**{**params, "loss": loss}), X, y, **extra)
+    actual = objective(est, X, y, **extra)
+    assert est.solution_.objective == pytest.approx(actual, rel=1e-6)
+    assert est.solution_.lower_bound <= actual * (1.0 + 1e-9)
+
+
+@BOUNDED
+@given(seed=SEEDS, params=st.fixed_dictionaries(ESTIMATORS), loss=SMOOTH, pattern=PATTERNS)
+def test_order_of_rows_does_not_matter_for_any_loss_or_pattern(seed, params, loss, pattern):
+    make, X, y, extra = draw_problem(seed, loss, pattern)
+    params = {**params, "alpha": max(params["alpha"], 1e-3), "loss": loss, "tol": 1e-8}
+    rows = np.random.default_rng(seed).permutation(18)
+    one = fit(make(**params), X, y, **extra)
+    other = fit(make(**params), X[rows], y[rows], **{name: values[rows] for name, values in extra.items()})
+    size = max(np.std(scores(one, X)), 1e-3)
+    np.testing.assert_allclose(scores(other, X), scores(one, X), atol=5e-3 * size)
+    assert one.solution_.objective == pytest.approx(other.solution_.objective, rel=1e-6)

@@ -1,9 +1,15 @@
 """A bounded part of the random fits of ``benchmarks/reliability.py``: what is returned is what was said of it."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from problems import related_tasks, with_gaps
+from sklearn.exceptions import ConvergenceWarning
+
+from skmtl import MultiTaskRegressor
+from skmtl.penalties import Fixed, Sparse
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 FITS = 25
@@ -30,6 +36,43 @@ def test_random_fits_are_what_they_say(tools):
     assert sum(line["outcome"] == "certified" for line in lines) > 0.7 * FITS
 
 
+@pytest.mark.parametrize("loss", ["square", "quantile"])
+@pytest.mark.parametrize("solver", ["auto", "anderson", "alternating"])
+def test_kernels_of_huge_entries_are_answered_and_the_loss_is_told(loss, solver, rng):
+    """Nothing but rounding is left of the system that the labels make; a factor of it may not exist."""
+    X = 1e5 * rng.standard_normal((12, 1))
+    tasks = np.arange(12) % 3
+    est = MultiTaskRegressor(kernel="poly", degree=4, loss=loss, solver=solver, alpha=1e-4, fit_intercept=False)
+    with pytest.warns(ConvergenceWarning):
+        est.fit(X, np.sin(X[:, 0]), tasks=tasks)
+    assert np.all(np.isfinite(est.predict(X, tasks=tasks)))
+    # Rounds that gain nothing are not repeated to the limit.
+    assert est.solution_.n_iter < est.max_iter
+
+
+def test_newton_that_rounding_leads_astray_is_not_believed(rng):
+    """What is returned costs no more than the structure that knows nothing of the labels."""
+    X, Y = related_tasks(rng, 51, 7, n_features=4)
+    X, Y = 1e3 * np.repeat(X[:20], 3, axis=0)[:51], with_gaps(rng, Y)
+    params = {"kernel": "poly", "alpha": 2e-10, "common": 1.0, "max_iter": 20}
+    with pytest.warns(ConvergenceWarning):
+        est = MultiTaskRegressor(Sparse(mu=1.0), **params).fit(X, Y)
+    with pytest.warns(ConvergenceWarning):
+        apart = MultiTaskRegressor(Fixed(np.eye(7)), **params).fit(X, Y)
+    nothing = apart.solution_.objective + 2e-10 * (est.penalty_.value(np.eye(7)) + 7 * est.eps_)
+    assert est.solution_.objective <= 2.0 * nothing
+    assert np.linalg.eigvalsh(est.structure_)[0] > 0.0
+
+
+@pytest.mark.parametrize("kernel", ["poly", "precomputed"])
+def test_a_kernel_that_is_nothing_gives_constants(kernel):
+    X = np.zeros((8, 8))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        est = MultiTaskRegressor(kernel=kernel, coef0=0.0).fit(X, np.arange(16.0).reshape(8, 2))
+    np.testing.assert_allclose(est.predict(X), np.tile([7.0, 8.0], (8, 1)))
+
+
 def test_the_tool_sees_a_certificate_that_lies(tools):
     random_fits, reliability = tools
     case = random_fits.draw(0)
@@ -41,6 +84,18 @@ def test_the_tool_sees_a_certificate_that_lies(tools):
     assert "bound above the objective" in reliability.examine(case, est, [])["failures"]
     est.structure_ = -est.structure_
     assert "structure not positive semidefinite" in reliability.examine(case, est, [])["failures"]
+
+
+def test_norms_are_recomputed_where_a_structure_is_lost_beside_the_common_part(tools, rng):
+    import recompute
+
+    A = np.diag([0.5, 1.0, 2.0]) + 0.1
+    np.testing.assert_allclose(
+        recompute.inverse_with_common(A, np.longdouble(10.0)).astype(float), np.linalg.inv(A + 10.0), rtol=1e-12
+    )
+    # A (A + c 11')^-1 is I - 11'/T in the limit of a structure that is a small multiple of I.
+    inverse = recompute.inverse_with_common(1e-24 * np.eye(3), np.longdouble(100.0))
+    np.testing.assert_allclose((1e-24 * inverse).astype(float), np.eye(3) - 1.0 / 3.0, atol=1e-12)
 
 
 def test_an_interrupted_run_goes_on_where_it_was(tools, tmp_path, monkeypatch, capsys):

@@ -1,5 +1,7 @@
 """Bounds of structure steps that are not finished, and the models over the edges of a graph, beside dense algebra."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from problems import grouped_psd, random_psd, step_cost
@@ -50,20 +52,24 @@ def test_the_gap_of_a_step_in_blocks_is_what_it_may_still_lose(rng):
         assert cost >= least * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("ridge", [1e-10, 1e-12])
+@pytest.mark.parametrize("ridge", [1e-6, 1e-8, 1e-10, 1e-12])
 def test_rounding_does_not_lead_a_bound_out_of_the_dual(ridge, rng):
     """Tasks that are nearly multiples of one another: what is proved is proved by a point in the box.
 
-    As far as its products can be computed: they have no more than a few digits here.
+    Its products have few digits here, so that they are taken in fractions, without rounding.
     """
-    penalty = Sparse(0.9)
+    penalty, exact = Sparse(0.9), np.vectorize(Fraction)
     for n_tasks in (3, 6):
         S = random_psd(rng, n_tasks, rank=1, ridge=ridge)
-        for A in (np.eye(n_tasks), S + 1e-3 * np.eye(n_tasks), minimize_whole(penalty, S, None, 1e-6).structure):
-            N = _StepBlock(np.arange(n_tasks), S, penalty, StructureStep(A, 1.0), 1e-9).factor
-            W = np.abs(N @ S @ N)
-            assert np.diag(W).max() <= 1 + 1e-2
-            assert (W - np.diag(np.diag(W))).max() <= penalty.threshold * (1 + 1e-2)
+        best = minimize_whole(penalty, S, None, 1e-6).structure
+        for A in (np.eye(n_tasks), S + 1e-3 * np.eye(n_tasks), best):
+            block = _StepBlock(np.arange(n_tasks), S, penalty, StructureStep(A, 1.0), 1e-9)
+            N = exact(block.factor)
+            W = np.abs(N.dot(exact(S)).dot(N)).astype(float)
+            assert np.diag(W).max() <= 1.0
+            assert (W - np.diag(np.diag(W))).max() <= penalty.threshold * (1 + 1e-15)
+        # And it proves nearly as much as can be proved.
+        assert block.bound >= block.cost * (1 - 1e-5 - 1e-13 / ridge)
 
 
 # Graphs ---------------------------------------------------------------------------------------------------------------
@@ -131,6 +137,16 @@ def test_the_model_is_solved_on_the_free_edges(share, road, rng):
         d = _simplex._solve_by_cg(point, free, point.gradient, 1e-7)
     np.testing.assert_array_equal(d[~free], 0.0)
     np.testing.assert_allclose(d[free], expected, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e-70, 1.0, 1e100])
+def test_graphs_of_costs_of_any_size_are_the_same(size, rng):
+    """Of tasks that are next to nothing, too, as a kernel of huge entries makes them."""
+    S, Q = random_psd(rng, 5), 0.3 * random_psd(rng, 5)
+    one = graph_newton(S, Q, np.ones(10), 0.5, tol=1e-10, max_iter=100)
+    other = graph_newton(size * S, size * Q, np.ones(10), 0.5, tol=1e-10, max_iter=100)
+    np.testing.assert_allclose(other.edges, one.edges, atol=1e-6)
+    assert other.cost == pytest.approx(size * one.cost, rel=1e-9)
 
 
 @pytest.mark.parametrize("direct", [0, 10_000])

@@ -7,6 +7,7 @@ known is kept in a file, so that a run can be stopped and continued.
     python benchmarks/mutants map              # which tests enter which functions; takes as long as the tests
     python benchmarks/mutants map tests/test_solvers.py    # the same again for some
     python benchmarks/mutants run --minutes 45
+    python benchmarks/mutants run --only folds.py
     python benchmarks/mutants run --again      # only mutants that survived before, against the tests as they are
     python benchmarks/mutants show
 """
@@ -22,6 +23,7 @@ import resource
 import signal
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 from operators import mutants
@@ -32,8 +34,9 @@ SOURCE = ROOT / "src"
 PACKAGES = ("objective.py", "penalties", "solvers", "targets", "estimators", "model_selection")
 # Not tests of these rooms, and slow: the command line, pages, pictures, documents and the paper's experiments.
 OUTSIDE = """
-cli cli_dask cli_fit cli_tables dask datasets docs docstrings doctests experiments files formulas notebook persistence
-plotting readme report report_browser source tables vision
+cli cli_dask cli_fit cli_tables cli_wishes cluster_faults dask datasets docs docstrings doctests experiments faults
+files formulas hostile_models hostile_tables notebook persistence plotting posterior_gpytorch readme report
+report_browser security site source tables vision world_tables
 """
 # Imported before the process is copied for each mutant, so that a mutant costs its tests and no start.
 PRELOAD = """
@@ -82,23 +85,30 @@ def all_mutants():
 
 
 def tests_of(mutant, tests):
-    """Names of the tests that enter the function of a mutant, the quick ones first."""
-    place = f"{mutant.path}:{mutant.function}" if mutant.function else f"{mutant.path}:"
-    chosen = [
+    """Names of the tests that enter the function of a mutant: one of every kind, the quick ones first, then more."""
+    place = f"{mutant.path}:{mutant.function}"
+    chosen = sorted(
         (test["seconds"], name)
         for name, test in tests.items()
         if any(f == place if mutant.function else f.startswith(place) for f in test["functions"])
-    ]
-    return sorted(chosen)
+    )
+    # The same test with another parameter seldom sees what the first did not.
+    kinds = Counter()
+    turns = []
+    for seconds, name in chosen:
+        kind = name.split("[")[0]
+        turns.append((kinds[kind], seconds, name))
+        kinds[kind] += 1
+    return [(seconds, name) for _, seconds, name in sorted(turns)]
 
 
 def cut(chosen, budget):
     """As many tests as fit into a budget of seconds."""
     total, kept = 0.0, []
     for seconds, name in chosen:
+        if kept and total + seconds > budget:
+            continue
         total += seconds
-        if kept and total > budget:
-            break
         kept.append(name)
     return kept
 
@@ -162,6 +172,7 @@ def run(options):
     if options.again:
         left = {key for key, row in known.items() if row["outcome"] in ("survived", "never run")}
         waiting = (m for group in found.values() for m in group if m.key in left)
+    waiting = (mutant for mutant in waiting if options.only in mutant.path)
     end = time.time() + 60.0 * options.minutes
     with options.results.open("a") as stream:
         for mutant in waiting:
@@ -207,7 +218,8 @@ def main():
     parser.add_argument("--budget", type=float, default=20.0, help="seconds of CPU for the tests of a mutant")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--nice", type=int, default=19, help="how far behind everybody else")
-    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--again", action="store_true", help="run those that survived once more")
+    parser.add_argument("--only", default="", metavar="TEXT", help="mutants of files whose path has this text")
     parser.add_argument("--map", type=Path, default=ROOT / "build" / "mutants" / "tests.json")
     parser.add_argument("--results", type=Path, default=ROOT / "build" / "mutants" / "results.jsonl")
     options = parser.parse_args()

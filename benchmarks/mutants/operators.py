@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from left_out import FILES, KEYWORDS, assigned, is_limit, left_out_constants
+
+# The first moves the boundary, the second turns the comparison round.
 COMPARISONS = {
     ast.Lt: (ast.LtE, ast.GtE),
     ast.LtE: (ast.Lt, ast.Gt),
@@ -52,8 +55,8 @@ class Mutant:
     """A file with one mistake."""
 
     path: str
-    # First line of the function that it is in; 0 outside of all functions.
-    function: int
+    # Qualified name of the function that it is in; empty outside of all functions.
+    function: str
     line: int
     what: str
     # Writes the text of the file.
@@ -66,10 +69,16 @@ class Mutant:
 
 
 def mutants(path: str, source: str) -> Iterator[Mutant]:
-    """Every mutant of a file."""
+    """Every mutant of a file but those that ``left_out`` gives a reason for."""
+    if path in FILES:
+        return
     tree = ast.parse(source)
+    kept = left_out_constants(path, tree)
+    fixed = {id(node) for s in tree.body if assigned(s) & kept for node in ast.walk(s)}
     seen: dict[str, int] = {}
-    for node, parent, function in list(_walk(tree, None, 0)):
+    for node, parent, function in list(_walk(tree, None, "", "")):
+        if id(node) in fixed:
+            continue
         for change in _changes(node, parent):
             before = ast.unparse(_statement(node, parent))
             undo = change()
@@ -101,7 +110,7 @@ def _statement(node, parent):
     return parent if isinstance(node, ast.expr) and parent is not None and isinstance(parent, ast.expr) else node
 
 
-def _walk(node, parent, function):
+def _walk(node, parent, function, scope):
     """Nodes that may change, without annotations, docstrings, decorators, messages and declarations of types."""
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns", "decorator_list", "type_params", "bases"):
@@ -109,19 +118,21 @@ def _walk(node, parent, function):
         for child in value if isinstance(value, list) else [value]:
             if not isinstance(child, ast.AST) or _is_left_alone(child):
                 continue
-            inside = _first_line(child) if isinstance(child, ast.FunctionDef) else function
+            inside, within = function, scope
+            if isinstance(child, ast.FunctionDef):
+                inside, within = scope + child.name, f"{scope}{child.name}.<locals>."
+            elif isinstance(child, ast.ClassDef):
+                within = f"{scope}{child.name}."
             if isinstance(child, ast.expr | ast.stmt):
                 yield child, node, inside
-            yield from _walk(child, child, inside)
-
-
-def _first_line(definition):
-    return min([definition.lineno, *(decorator.lineno for decorator in definition.decorator_list)])
+            yield from _walk(child, child, inside, within)
 
 
 def _is_left_alone(node):
     if isinstance(node, ast.Raise | ast.Import | ast.ImportFrom | ast.JoinedStr | ast.Assert):
         return True
+    if isinstance(node, ast.keyword):
+        return node.arg in KEYWORDS
     if isinstance(node, ast.ClassDef):
         return any(isinstance(base, ast.Name) and base.id == "Protocol" for base in node.bases)
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
@@ -134,7 +145,9 @@ def _is_left_alone(node):
 def _changes(node, parent):
     """Functions that each make one mistake at a node and return how to undo it."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        for other in COMPARISONS[type(node.ops[0])]:
+        others = COMPARISONS[type(node.ops[0])]
+        by_chance = len(others) > 1 and (is_limit(node.left) or is_limit(node.comparators[0]))
+        for other in others[1:] if by_chance else others:
             yield lambda other=other: _set(node, "ops", [other()])
     elif isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in ARITHMETIC:
         yield lambda: _set(node, "op", ARITHMETIC[type(node.op)]())

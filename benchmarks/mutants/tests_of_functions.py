@@ -8,18 +8,18 @@ from pathlib import Path
 
 
 class Recorder:
-    """Functions of a folder that each test enters, as ``file:first line``."""
+    """Functions of a folder that each test enters, as ``file:qualified name``."""
 
     def __init__(self, root: Path, file: Path) -> None:
         self._prefix, self._file = str(root) + "/", file
-        self._entered: set[tuple[str, int]] = set()
+        self._entered: set[tuple[str, str]] = set()
         self._tests: dict[str, dict] = {}
         self._start = 0.0
 
     def _trace(self, frame, _event, _argument):
         code = frame.f_code
         if code.co_filename.startswith(self._prefix):
-            self._entered.add((code.co_filename, code.co_firstlineno))
+            self._entered.add((code.co_filename, code.co_qualname))
 
     def pytest_runtest_logreport(self, report):
         test = self._tests.setdefault(report.nodeid, {"seconds": 0.0, "functions": [], "passed": True})
@@ -27,7 +27,7 @@ class Recorder:
         if report.when == "teardown":
             test["seconds"] = round(time.process_time() - self._start, 3)
             cut = len(self._prefix)
-            test["functions"] = sorted(f"{name[cut:]}:{line}" for name, line in self._entered)
+            test["functions"] = sorted(f"{name[cut:]}:{function}" for name, function in self._entered)
             self._entered.clear()
 
     def pytest_runtest_setup(self, item):

@@ -86,6 +86,25 @@ def inverse_spd(A: Array) -> Array | None:
     return inverse + np.tril(inverse, -1).T
 
 
+def cholesky(form: Callable[[], Array], *, lower: bool) -> Array:
+    """The Cholesky factor of the positive definite matrix that ``form`` makes anew each time.
+
+    Where rounding hides that the matrix is positive definite, that of one that rounding cannot tell from it: a factor
+    is exact for such a neighbour and no better.
+    """
+    M = form()
+    missing = len(M) * float(np.finfo(float).eps) * float(np.max(np.diag(M), initial=0.0))
+    factor, info = linalg.lapack.dpotrf(M, lower=lower, clean=1, overwrite_a=1)
+    while info > 0 and np.isfinite(missing):
+        M = form()
+        M[np.diag_indices_from(M)] += missing
+        factor, info = linalg.lapack.dpotrf(M, lower=lower, clean=1, overwrite_a=1)
+        missing *= 10.0
+    if info != 0 or not np.isfinite(missing):
+        raise ValueError("a matrix of the fit is beyond the range of floating point numbers; standardize the features.")
+    return np.asarray(factor)
+
+
 def positive_cubic_root(z: Array, c: float | Array) -> Array:
     """The positive root of l^3 - z l^2 - c = 0, for each z and c > 0."""
     # To the right of the root the cubic is convex and rising, so that Newton descends to it without overshooting. The

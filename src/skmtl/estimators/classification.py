@@ -80,7 +80,7 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
         Whether each task has a constant, which is never penalized.
     balance_tasks : bool, default=False
         Whether every task counts the same however many labels it has.
-    metric_rounds : int, default=0
+    metric_rounds : int from 0 to 1000, default=0
         How often features are scaled by how much the predictors change along them, before the last fit: 1 to 3 where
         many features matter little. For kernels rbf, laplacian and polynomial, and features on one scale. The rounds
         are fits of independent tasks; certificate and structure are those of the last fit.

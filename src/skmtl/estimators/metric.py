@@ -23,12 +23,14 @@ from skmtl.solvers.training import Effort, Settings, Training
 LEAST_ROWS = 100
 # Relative gap that is small enough for the predictors whose slopes are taken.
 ACCURACY = 1e-4
+# Every round is a fit, and after a few of them the scales stand still.
+MOST_ROUNDS = 1000
 
 
 def check_rounds(rounds: Any, kernel: Any) -> int:
     """The number of times that a metric is learned, for a kernel that can be taken on scaled features."""
-    if not isinstance(rounds, Integral) or isinstance(rounds, NO_NUMBERS) or rounds < 0:
-        raise ValueError(f"metric_rounds={rounds!r} must be a whole number of at least 0.")
+    if not isinstance(rounds, Integral) or isinstance(rounds, NO_NUMBERS) or not 0 <= int(rounds) <= MOST_ROUNDS:
+        raise ValueError(f"metric_rounds={rounds!r:.50} must be a whole number from 0 to {MOST_ROUNDS}.")
     if rounds and kernel not in tuple(SCALABLE):
         raise ValueError(
             f"metric_rounds={rounds} needs a kernel on scaled features, one of {', '.join(SCALABLE)}; "

@@ -90,6 +90,11 @@ def _solve(model: Model, free: Mask, gradient: Array, forcing: float) -> Array:
 
 def _solve_directly(model: Model, edges: Index, gradient: Array) -> Array:
     H, d = model.dense_hessian(edges), np.zeros_like(gradient)
+    unit = float(np.max(np.diag(H), initial=0.0))
+    if not 0.0 < unit < np.inf:
+        return d
+    # In units of the largest entry nothing is lost below the smallest numbers there are.
+    H, gradient = H / unit, gradient / unit
     diagonal = np.diag(H).copy()
     # A ridge of the size of rounding keeps the factor alive where edges are nearly redundant.
     for ridge in (1e-15, 1e-12, 1e-8):

@@ -129,7 +129,8 @@ class _StepBlock:
         m, V = eigh((1.0 - theta) * M + theta * self._S)
         # N S N = W.
         N = symmetric_part(inverse @ (V * positive_sqrt(m)) @ V.T @ inverse)
-        W = np.abs(N @ self._S @ N)
+        # As large as the product may be where rounding made it small: digits are lost as S is nearly singular.
+        W = np.abs(N @ self._S @ N) + np.finfo(float).eps * (np.abs(N) @ np.abs(self._S) @ np.abs(N))
         diagonal = float(np.diag(W).max())
         np.fill_diagonal(W, 0.0)
         # Rounding may lead out of the box, and the proof must not.

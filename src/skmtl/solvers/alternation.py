@@ -16,6 +16,9 @@ FIRST_STEP_TOL = 1e-3
 # Of a step that is the least of a quadratic function, the error that is allowed, to the next step's.
 SQUARED_ERROR = 0.3
 TINY = float(np.finfo(float).tiny)
+# Rounds are hopeless when this many gain less than this share of tol, and the gap at their pace, were it this many
+# times quicker, would not close in the rounds that are left. A gap of this many times tol may close by chance.
+WINDOW, NOTHING_GAINED, QUICKER, NEARLY_CLOSED = 10, 1e-3, 3.0, 10.0
 
 
 def alternate(
@@ -33,11 +36,12 @@ def alternate(
     identity = np.eye(problem.n_tasks)
     A = problem.penalty.minimize(identity).structure if start is None else start
     # Steps more exact than the round that they are part of are wasted.
-    step_tol = max(FIRST_STEP_TOL, 0.1 * tol)
+    finest = 0.1 * tol
+    step_tol = max(FIRST_STEP_TOL, finest)
     fit = problem.fit(A, tol=_fit_tol(problem, step_tol))
     value, gain, n_iter = problem.objective(A, fit), np.inf, 0
     for n_iter in range(1, max_iter + 1):
-        if prove.may_pass(n_iter, gain, value) and prove(A, problem.fit(A, tol=_final_tol(problem, tol))).gap <= tol:
+        if prove.may_pass(n_iter, gain, value) and prove(A, _refit(problem, A, fit, tol)).gap <= tol:
             proof = _finish(problem, A, fit, tol, prove)
             if proof.gap <= tol:
                 return proof, n_iter
@@ -45,12 +49,18 @@ def alternate(
         S = fit.energy(A) + problem.eps * identity
         step = problem.penalty.minimize(S, start=A, tol=step_tol).structure
         for candidate in propose(A, step):
-            fit = problem.fit(candidate, tol=_fit_tol(problem, step_tol))
-            candidate_value = problem.objective(candidate, fit)
+            candidate_fit = problem.fit(candidate, tol=_fit_tol(problem, step_tol))
+            candidate_value = problem.objective(candidate, candidate_fit)
             if candidate_value < value:
                 break
-        A, value, gain = candidate, candidate_value, value - candidate_value
-        step_tol = max(0.1 * tol, min(step_tol, 0.01 * gain / max(abs(value), TINY)))
+        gain = value - candidate_value
+        if step_tol <= finest and not gain >= -tol * abs(value):
+            # Rounds of exact steps never lose: rounding has the last word, and further rounds would drift away.
+            break
+        A, fit, value = candidate, candidate_fit, candidate_value
+        if prove.is_stuck(n_iter, value, max_iter):
+            break
+        step_tol = max(finest, min(step_tol, 0.01 * gain / max(abs(value), TINY)))
     return _finish(problem, A, fit, tol, prove), n_iter
 
 
@@ -60,6 +70,11 @@ def _fit_tol(problem: Problem, step_tol: float) -> float:
     Values of smooth losses are wrong by the square of what dual coefficients are wrong by.
     """
     return SQUARED_ERROR * float(np.sqrt(step_tol)) if problem.supervised.eliminable else step_tol
+
+
+def _refit(problem: Problem, A: Array, fit: Fit, tol: float) -> Fit:
+    """A fit for a certificate, which feels errors of dual coefficients that values do not."""
+    return problem.fit(A, tol=_final_tol(problem, tol)) if problem.supervised.eliminable else fit
 
 
 def _final_tol(problem: Problem, tol: float) -> float:
@@ -73,12 +88,25 @@ class _Prover:
     def __init__(self, problem: Problem, tol: float, report: Callable[[Proof], None]) -> None:
         self._problem, self._tol, self._report = problem, tol, report
         self._bound, self._worth_trying, self._gain = -np.inf, np.inf, np.inf
+        self._last = np.inf, np.inf
 
     def may_pass(self, n_iter: int, gain: float, value: float) -> bool:
         """Whether the rounds have become so flat that the gap may be closed."""
         self._gain = gain
         flat = gain <= min(NEAR_THE_END * self._tol * abs(value), self._worth_trying)
         return flat or n_iter % CHECK_EVERY == 0
+
+    def is_stuck(self, n_iter: int, value: float, max_iter: int) -> bool:
+        """Whether the gap would not close in the rounds that are left; asked after every round."""
+        if n_iter % WINDOW:
+            return False
+        before, gap_before = self._last
+        gap = (value - self._bound) / max(abs(value), TINY)
+        self._last = value, gap
+        if not before - value <= NOTHING_GAINED * self._tol * abs(value) or gap <= NEARLY_CLOSED * self._tol:
+            return False
+        rate = np.log(gap_before / gap) if 0.0 < gap < gap_before < np.inf else 0.0
+        return bool(QUICKER * rate * (max_iter - n_iter) / WINDOW < np.log(gap / self._tol))
 
     def __call__(self, A: Array, fit: Fit) -> Proof:
         """The certificate of A, its scale searched for where the plain one does not reach tol."""
@@ -99,8 +127,11 @@ class _Prover:
 def _finish(problem: Problem, A: Array, fit: Fit, tol: float, prove: _Prover) -> Proof:
     """One more structure step, because a mixture of structures has no exact zeros."""
     S = fit.energy(A) + problem.eps * np.eye(problem.n_tasks)
-    A = problem.penalty.minimize(S, start=A, tol=0.1 * tol).structure
-    return prove(A, problem.fit(A, tol=_final_tol(problem, tol)))
+    step = problem.penalty.minimize(S, start=A, tol=0.1 * tol).structure
+    proof = prove(step, problem.fit(step, tol=_final_tol(problem, tol)))
+    # An exact step never loses; where rounding made it worse, the structure stays as it was.
+    before = problem.objective(A, fit)
+    return proof if proof.objective - before <= tol * abs(before) else prove(A, fit)
 
 
 def _plain(A: Array, step: Array) -> list[Array]:

@@ -12,9 +12,10 @@ a task sum to zero. Rows may have weights, the same for all tasks.
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 
-from skmtl._linalg import Array, eigh
+from skmtl._linalg import Array, cholesky, eigh
 from skmtl.solvers.cost import WAIT
 from skmtl.solvers.entries import CompletedRows, Entries
 from skmtl.solvers.systems import label_products, pairs
@@ -45,15 +46,16 @@ class CompletedFactor:
 
     def _factorize(self, tasks: list[int]) -> tuple[slice, Array]:
         """Where the missing labels of some tasks in a row are, and the factor of (M_f^-1)_NN there."""
-        rows = self._rows
         first = self._slices[tasks[0]].start
         place = slice(first, self._slices[tasks[-1]].stop)
-        row, slices = (
-            self._row[place],
-            [slice(self._slices[t].start - first, self._slices[t].stop - first) for t in tasks],
-        )
+        slices = [slice(self._slices[t].start - first, self._slices[t].stop - first) for t in tasks]
+        return place, cholesky(lambda: self._system(tasks, self._row[place], slices), lower=True)
+
+    def _system(self, tasks: list[int], row: NDArray[np.intp], slices: list[slice]) -> Array:
+        """(M_f^-1)_NN for missing labels in these rows, on and below the diagonal."""
+        rows = self._rows
         V = rows.V[row]
-        # On and below the diagonal, task by task: the sum over the eigenbasis of A is taken first.
+        # Task by task: the sum over the eigenbasis of A is taken first.
         M = np.zeros((len(row), len(row)), order="F")
         for i, (t, own) in enumerate(zip(tasks, slices, strict=True)):
             for s, other in zip(tasks[: i + 1], slices[: i + 1], strict=True):
@@ -61,7 +63,7 @@ class CompletedFactor:
                 M.T[other, own] = (V[other] * (self._inner @ (self._U[t] * self._U[s]))) @ V[own].T
             e = rows.constant[row[own]]
             M[own, own] += (np.eye(len(e)) - np.outer(e, e)) / self.ridge
-        return place, linalg.cholesky(M, lower=True, overwrite_a=True, check_finite=False)
+        return M
 
     def _complete(self, Y: Array) -> Array:
         """M_f^-1 Y with its border, for weighted targets of a complete table."""

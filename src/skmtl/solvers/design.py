@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import linalg, sparse
 
-from skmtl._linalg import Array, Mask, eigh_in_place, not_psd
+from skmtl._linalg import TINY, Array, Mask, eigh_in_place, not_psd
 from skmtl.features import FeatureMap
 from skmtl.objective import Rounding
 
@@ -291,6 +291,6 @@ def _check_constant_direction(values: Array, cross: Array, eKe: float, tolerance
     ``cross`` holds v_i' (I - ee') K e for the eigenvectors v_i of the centred kernel.
     """
     # Cross terms with a null direction of a PSD matrix vanish; the ridge keeps rounding there from counting.
-    schur = eKe - float(np.sum(cross**2 / (np.maximum(values, 0.0) + tolerance)))
+    schur = eKe - float(np.sum(cross**2 / (np.maximum(values, 0.0) + max(tolerance, TINY))))
     if schur < -len(values) * tolerance:
         raise not_psd(schur)

@@ -5,9 +5,9 @@ from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_solve
 
-from skmtl._linalg import Array, conjugate_gradients, symmetric_part
+from skmtl._linalg import Array, cholesky, conjugate_gradients, symmetric_part
 from skmtl.losses import Loss
 from skmtl.solvers.whitening import Whitening
 from skmtl.targets import Labels
@@ -16,14 +16,16 @@ MAX_NEWTON_STEPS, MAX_CG_STEPS = 60, 500
 MAX_BACKTRACKS = 30
 # A loss without curvature is rounded over widths that shrink by this factor, down to a smallest one.
 NARROWER, NARROWEST, STAGE_GAP = 0.2, 1e-13, 1e-4
+# So many stages lead from the widest to the narrowest; more only follow a value that sinks without end.
+MAX_STAGES = 25
 # Conjugate gradients can reach gaps that rounding hides from the values themselves.
 SMALLEST_GAP, ROUNDING = 1e-18, 1e-16
 # An entry without curvature counts as if it had this much, so that intercepts always have a direction; the second where
 # corners are rounded, for far from them there is little curvature, and it matters.
 LEAST_CURVATURE, LEAST_BESIDE_CORNERS = 1e-6, 1e-12
 # The curvature of narrow corners differs by orders of magnitude, and conjugate gradients creep. Up to this many
-# unknowns a factor, of 0.1 s at most, is cheaper than their steps.
-MAX_FACTOR = 700
+# unknowns a factor, of 0.1 s at most, is cheaper than their steps, and its directions are worth two of theirs.
+MAX_FACTOR = 1500
 # How much a Newton step on a curved loss must reduce the squared residual.
 FORCING = 1e-4
 
@@ -98,13 +100,14 @@ class NewtonStep:
         fit = NewtonFit(self, self.loss.smoothed(self._width), point, basis)
         # A point that is far off, perhaps that of another structure, first gets a width that costs as much as it does.
         self._width = max(self._width, min(1.0, fit.smooth_gap * abs(fit.smooth_value) / self.n_tasks))
-        while True:
+        for _ in range(MAX_STAGES):
             fit = NewtonFit(self, self.loss.smoothed(self._width), point, basis)
             narrow_enough = max(5.0 * tol * fit.value / self.n_tasks, NARROWEST)
             if self._width <= narrow_enough:
-                return self._newton(fit.loss, point, basis, exact)
+                break
             point = self._newton(fit.loss, point, basis, STAGE_GAP).point
             self._width = max(NARROWER * self._width, min(narrow_enough, self._width))
+        return self._newton(self.loss.smoothed(self._width), point, basis, exact)
 
     def _newton(self, loss: Loss, point: _Point, basis: Whitening, tol: float) -> "NewtonFit":
         """Newton for one smooth loss until its own gap is at most ``tol``."""
@@ -165,7 +168,7 @@ class NewtonStep:
         pairs = (basis.R[:, :, None] * basis.R[:, None, :]).reshape(n_tasks, k * k)
         H = (B.reshape(n_tasks, r * r).T @ pairs).reshape(r, r, k, k).transpose(0, 2, 1, 3).reshape(r * k, r * k)
         H[np.diag_indices(r * k)] += 2.0 * self.alpha
-        factor = cho_factor(H, overwrite_a=True, check_finite=False)
+        factor = cholesky(H.copy, lower=True), True
         return np.asarray(cho_solve(factor, residual.ravel(), check_finite=False)).reshape(residual.shape)
 
     def _backtrack(self, fit: "NewtonFit", direction: _Point) -> "NewtonFit | None":

@@ -78,13 +78,23 @@ def _run(
         return problem.unproved(A, problem.fit(A, tol=0.1 * tol)), 1
     run = _joint_solver(problem, solver, certify=certify) if name == "newton" else SOLVERS[name]
     proof, n_iter = run(problem, start=start, tol=tol, max_iter=max_iter, report=progress)
-    if solver == "auto" and name == "newton" and certify and proof.gap > tol and n_iter < max_iter:
+    unsure = solver == "auto" and name == "newton" and certify and proof.gap > tol
+    if unsure and not _better_than_nothing(problem, proof):
+        # Rounding led Newton astray. Rounds of exact steps end where they begin to lose.
+        return SOLVERS["anderson"](problem, start=None, tol=tol, max_iter=max_iter, report=progress)
+    if unsure and n_iter < max_iter:
         # Where the curvature is not exact, Newton is quick at first, and alternation is sure in the end.
         further, rounds = SOLVERS["anderson"](
             problem, start=proof.structure, tol=tol, max_iter=max_iter - n_iter, report=progress
         )
         return min(proof, further, key=lambda one: one.gap), n_iter + rounds
     return proof, n_iter
+
+
+def _better_than_nothing(problem: Problem, proof: Proof) -> bool:
+    """Whether a structure is better than the one that knows nothing of the labels."""
+    A = problem.penalty.minimize(np.eye(problem.n_tasks)).structure
+    return proof.objective <= problem.objective(A, problem.fit(A))
 
 
 def _account_for_rounding(problem: Problem, proof: Proof, tol: float) -> Proof:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from skmtl._linalg import Array, conjugate_gradients
+from skmtl._linalg import Array, cholesky, conjugate_gradients
 from skmtl.solvers.cost import WAIT
 from skmtl.solvers.entries import Entries
 from skmtl.solvers.observed import Observed, times_grams
@@ -52,9 +52,13 @@ class LabelFactor:
         self.A, self.ridge, self._entries = A, ridge, entries
         size, n_pairs = float(len(entries)), len(A) * (len(A) + 1) / 2.0
         self.cost, self.step_cost, self.curvature_cost = size**3 / 3.0, 2.0 * WAIT * size**2, n_pairs * size**2
-        M = entries.scaled_kernel(A)
-        M[np.diag_indices_from(M)] += ridge * entries.inverse_weight
-        self._L = linalg.cholesky(M, lower=True, overwrite_a=True, check_finite=False)
+
+        def kernel_of_labels() -> Array:
+            M = entries.scaled_kernel(A)
+            M[np.diag_indices_from(M)] += ridge * entries.inverse_weight
+            return M
+
+        self._L = cholesky(kernel_of_labels, lower=True)
         tasks = np.flatnonzero(entries.counts) if entries.intercept else np.zeros(0, dtype=np.intp)
         E = np.asfortranarray((entries.task[:, None] == tasks).astype(float))
         # In the coordinates L^-1 the border is made orthonormal, so that E'c = 0 is a projection.
@@ -152,11 +156,15 @@ class FeatureSystem:
         self.step_cost, self.curvature_cost = 2.0 * WAIT * size**2, float(len(j) * size**2)
         # All blocks by one product: T (T + 1) / 2 pairs of coordinates times the matrices of the tasks.
         blocks = (self._V[:, j] * self._V[:, k]).T @ grams.reshape(n_tasks, -1)
-        S: Array = np.empty((size, size))
-        S.reshape(n_tasks, r, n_tasks, r)[j, :, k, :] = blocks.reshape(-1, r, r)
-        S[np.diag_indices_from(S)] += ridge
-        # The lower triangle in the order of C is the upper one in that of LAPACK.
-        self._R = linalg.cholesky(S.T, lower=False, overwrite_a=True, check_finite=False)
+
+        def system() -> Array:
+            S: Array = np.empty((size, size))
+            S.reshape(n_tasks, r, n_tasks, r)[j, :, k, :] = blocks.reshape(-1, r, r)
+            S[np.diag_indices_from(S)] += ridge
+            # The lower triangle in the order of C is the upper one in that of LAPACK.
+            return S.T
+
+        self._R = cholesky(system, lower=False)
         G = self._solve(self._white.whiten_gradient(observed.cross))
         self.W, self.norm = self._white.unwhiten(G), float(np.sum(G**2))
 

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from scipy import linalg
 
-from skmtl._linalg import Array, conjugate_gradients, symmetric_part
+from skmtl._linalg import Array, cholesky, conjugate_gradients, symmetric_part
 from skmtl.solvers.observed import Observed
 from skmtl.solvers.systems import MAX_ROUNDS, MAX_STEPS, ROUNDING, Unformed
 from skmtl.solvers.whitening import Whitening
@@ -59,7 +59,7 @@ class TaskBlockSystem(Unformed):
         pairs = (self._shared[:, :, None] * self._shared[:, None, :]).reshape(n_tasks, -1)
         S = (pairs.T @ grams.reshape(n_tasks, -1)).reshape(q, q, r, r).swapaxes(1, 2).reshape(q * r, q * r)
         S[np.diag_indices_from(S)] += np.repeat(self._ridge / a[-q:], r)
-        self._factor = linalg.cho_factor(S, overwrite_a=True, check_finite=False)
+        self._factor = cholesky(S.copy, lower=True), True
 
     def _norm(self, W: Array) -> float:
         return float(np.vdot(W, W @ self._inverse))

@@ -1,0 +1,89 @@
+"""What rounding could hide of a dual point, and closed forms that stand for missing labels, by their definitions."""
+
+import numpy as np
+import pytest
+from test_missing_labels import LAYOUTS, N_ROWS, N_TASKS, make_structure, observe, roads_of
+
+from skmtl.losses import LOSSES
+from skmtl.solvers.missing_labels import MissingLabelRidge
+from skmtl.solvers.newton_cg import NewtonStep
+from skmtl.solvers.ridge import Ridge
+from skmtl.targets import TableLabels
+
+ALPHA = 0.02
+
+
+def table_of(labels, entries):
+    """Entries of the labels as a table of rows and tasks, zero where there is none."""
+    if not labels.long:
+        return entries
+    table = np.zeros((N_ROWS, N_TASKS))
+    table[np.arange(N_ROWS), labels.tasks] = labels.in_rows(entries)
+    return table
+
+
+def check_beyond(fit, labels, values, C):
+    """It is nowhere less than C'C of weighted rows outside the span of the functions."""
+    weighted = C / np.sqrt(labels.design_weight())[:, None]
+    within = fit.factor / np.sqrt(values)[:, None]
+    outside = weighted.T @ weighted - within.T @ within
+    lowest = np.linalg.eigvalsh(fit.beyond - outside)[0]
+    assert lowest >= -1e-8 * np.trace(weighted.T @ weighted)
+
+
+@pytest.mark.parametrize(("layout", "road"), [(layout, road) for layout in LAYOUTS for road in roads_of(layout)])
+def test_what_lies_beyond_the_span_is_not_underrated_with_missing_labels(layout, road, rng):
+    labels, A = LAYOUTS[layout](rng), make_structure(rng)
+    rows, values, observed = observe(rng, labels, intercept=False)
+    problem = MissingLabelRidge(observed, ALPHA, road)
+    fit = problem.solve(A, tol=1e-10)
+    F = labels.scores(labels.arrange(rows), fit.coefficients())
+    C = table_of(labels, labels.weight * (labels.y - F) / (observed.n * ALPHA))
+    # C is what Phi'C comes from.
+    np.testing.assert_allclose(rows.T @ C, fit.factor, atol=1e-6 * np.abs(fit.factor).max())
+    check_beyond(fit, labels, values, C)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("loss", ["huber", "square", "quantile"])
+def test_what_lies_beyond_the_span_is_not_underrated_for_other_losses(layout, loss, rng):
+    labels, A = LAYOUTS[layout](rng), make_structure(rng)
+    rows, values, _ = observe(rng, labels, intercept=False)
+    step = NewtonStep(rows, values, labels, LOSSES[loss](), ALPHA, intercept=False)
+    fit = step.solve(A, tol=1e-8)
+    C = table_of(labels, fit.gradient / (-2.0 * step.n * ALPHA))
+    np.testing.assert_allclose(rows.T @ C, fit.factor, atol=1e-9 * np.abs(fit.factor).max())
+    check_beyond(fit, labels, values, C)
+
+
+def test_what_lies_beyond_the_span_of_complete_labels(rng):
+    labels = TableLabels(rng.standard_normal((N_ROWS, N_TASKS)), np.ones((N_ROWS, N_TASKS)))
+    rows, values, _ = observe(rng, labels, intercept=False)
+    V = rows / np.sqrt(values)
+    problem = Ridge.from_targets(values, V.T @ labels.y, labels.y, float(N_ROWS), ALPHA)
+    fit = problem.solve(make_structure(rng))
+    C = (labels.y - rows @ fit.coefficients()) / (N_ROWS * ALPHA)
+    check_beyond(fit, labels, values, C)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_the_closed_form_that_stands_for_missing_labels_is_that_of_filled_ones(share, rng):
+    """Predictions in place of the labels that are missing: its fit is the same, and elsewhere it costs more."""
+    Y, known = rng.standard_normal((N_ROWS, N_TASKS)), rng.random((N_ROWS, N_TASKS)) >= share
+    known[:2] = True
+    labels, A = TableLabels(Y, known.astype(float)), make_structure(rng)
+    _, values, observed = observe(rng, labels, intercept=False)
+    problem = MissingLabelRidge(observed, ALPHA, "iterative")
+    fit = problem.solve(A, tol=1e-10)
+    surrogate = fit.surrogate()
+    size = np.abs(fit.coefficients()).max()
+    np.testing.assert_allclose(surrogate.solve(A).coefficients(), fit.coefficients(), atol=1e-6 * size)
+    for _ in range(5):
+        B = make_structure(rng)
+        # It grows at least as much, from where the two touch.
+        growth = problem.solve(B, tol=1e-10).value - fit.value
+        assert surrogate.solve(B).value - surrogate.solve(A).value >= growth - 1e-9 * fit.value
+    if share == 0.0:
+        whole = problem.closed_form(values, observed.cross / np.sqrt(values)[:, None])
+        assert whole.solve(A).value == pytest.approx(fit.value, rel=1e-6)
+        assert problem.closed_form(values, 10.0 * observed.cross / np.sqrt(values)[:, None]) is None

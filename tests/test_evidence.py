@@ -1,0 +1,186 @@
+"""What held-out rows say: slopes of the log odds, noise and its correlation, beside sums written out."""
+
+import numpy as np
+import pytest
+from problems import related_tasks, with_gaps
+from scipy.optimize import minimize_scalar
+
+from skmtl import MultiTaskRegressor, MultiTaskRegressorCV
+from skmtl.estimators.calibration import LEAST_SLOPE, RIDGE, Calibration, calibrate
+from skmtl.estimators.evidence import LEAST_NOISE, shrunk_correlation
+from skmtl.model_selection import landmark_choice as landmarks
+from skmtl.model_selection.parameter_choice import given_parameters
+from skmtl.penalties.fixed import MeanCoupled
+from skmtl.targets.layout import TableLabels
+
+# Slopes ---------------------------------------------------------------------------------------------------------------
+
+
+def slope_by_search(score, target, weight):
+    """The least log loss of soft targets, with a weak ridge in units of the size of the scores."""
+    size = np.sqrt(np.mean(score**2))
+
+    def cost(slope):
+        z = slope * score
+        return np.sum(weight * (np.logaddexp(0.0, z) - target * z)) + 0.5 * RIDGE * (slope * size) ** 2
+
+    return minimize_scalar(cost, bounds=(LEAST_SLOPE / size, 1e4), method="bounded", options={"xatol": 1e-9}).x
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_slopes_are_those_of_the_least_log_loss(together, rng):
+    n = 40
+    score = rng.standard_normal((n, 2)) * (1.0, 5.0)
+    y = np.where(rng.random((n, 2)) < 1.0 / (1.0 + np.exp(-score)), 1.0, -1.0)
+    weight = rng.uniform(0.5, 3.0, (n, 2)) * (rng.random((n, 2)) < 0.8)
+    found = calibrate(score, TableLabels(y, weight), together=together)
+    for t in range(2):
+        columns = slice(None) if together else slice(t, t + 1)
+        known = weight[:, columns] > 0.0
+        s, label, w = (part[:, columns][known] for part in (score, y, weight))
+        # Labels are softened by as much as one more of each class would (Platt).
+        positive, negative = w[label > 0].sum(), w[label < 0].sum()
+        target = np.where(label > 0, (positive + 1) / (positive + 2), 1 / (negative + 2))
+        for side, slope in ((s > 0, found.above[t]), (s < 0, found.below[t])):
+            assert slope == pytest.approx(slope_by_search(s[side], target[side], w[side]), rel=5e-3)
+
+
+def test_a_side_without_scores_has_the_slope_of_the_other_and_no_slope_falls(rng):
+    score = np.abs(rng.standard_normal((20, 1))) + 0.1
+    labels = TableLabels(np.where(np.arange(20)[:, None] % 4, 1.0, -1.0), np.ones((20, 1)))
+    found = calibrate(score, labels, together=False)
+    assert found.above[0] == found.below[0] > 0.0
+    other = calibrate(-score, labels, together=False)
+    # Scores below zero of labels that are mostly positive: as flat as slopes may be.
+    size = np.sqrt(np.mean(score**2))
+    assert other.above[0] == other.below[0] == pytest.approx(LEAST_SLOPE / size)
+    nothing = calibrate(np.zeros((20, 1)), labels, together=False)
+    assert (nothing.above[0], nothing.below[0]) == (0.0, 0.0)
+
+
+def test_log_odds_bend_at_zero():
+    calibration = Calibration(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    F = np.array([[1.0, -1.0], [-2.0, 2.0]])
+    np.testing.assert_array_equal(calibration.log_odds(F), [[1.0, -4.0], [-6.0, 4.0]])
+    np.testing.assert_array_equal(calibration.log_odds(np.array([1.0, -1.0]), np.array([1, 0])), [2.0, -3.0])
+
+
+# Noise ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("r", [0.3, -0.8])
+def test_a_correlation_shrinks_by_its_own_error(r):
+    """Two tasks with n pairs: chance alone makes squares of 1 / (n - 1) each."""
+    n = 30.0
+    R = shrunk_correlation(np.array([[1.0, r], [r, 1.0]]), np.full((2, 2), n))
+    assert R[0, 1] == R[1, 0] == pytest.approx(r * (1.0 - 1.0 / ((n - 1.0) * r**2)))
+    np.testing.assert_allclose(np.diag(R), 1.0)
+
+
+def test_correlations_of_few_pairs_are_none_and_none_is_complete():
+    few = shrunk_correlation(np.array([[1.0, 0.9], [0.9, 1.0]]), np.full((2, 2), 2.0))
+    np.testing.assert_allclose(few, np.eye(2))
+    # By chance as much as there is.
+    small = shrunk_correlation(np.array([[1.0, 0.1], [0.1, 1.0]]), np.full((2, 2), 50.0))
+    np.testing.assert_allclose(small, np.eye(2))
+    # Estimates that no correlation matrix has: every combination of tasks keeps some noise.
+    wild = 1.7 * np.array([[0.0, 1, 1], [1, 0, -1], [1, -1, 0]]) + np.eye(3)
+    R = shrunk_correlation(wild, np.full((3, 3), 1e6))
+    np.testing.assert_allclose(np.diag(R), 1.0)
+    assert np.linalg.eigvalsh(R)[0] >= LEAST_NOISE / 3.0
+    assert np.abs(R - np.diag(np.diag(R))).max() < 1.0
+    mixed = np.array([[9.0, 9.0, 2.0], [9.0, 9.0, 2.0], [2.0, 2.0, 9.0]])
+    R = shrunk_correlation(np.full((3, 3), 0.9), mixed)
+    assert R[0, 1] > 0.5
+    assert R[0, 2] == R[1, 2] == pytest.approx(0.0)
+
+
+def test_the_noise_is_that_of_errors_at_labels_left_out(rng):
+    """By refitting without each row, the structure held."""
+    X, Y = related_tasks(rng, 14, 2)
+    Y = with_gaps(rng, Y)
+    est = MultiTaskRegressor("independent", kernel="rbf", alpha=0.05, scale_targets=False, fit_intercept=False)
+    kept = est.fit(X, Y).evidence_
+    K, n = est.feature_map_.transform(X), np.isfinite(Y).sum() / 2
+    for t in range(2):
+        known = np.flatnonzero(np.isfinite(Y[:, t]))
+        M = K[np.ix_(known, known)] + n * 0.05 * np.eye(len(known))
+        inverse = np.linalg.inv(M)
+        left_out = (inverse @ Y[known, t]) / np.diag(inverse)
+        spread = 1.0 / np.sqrt(np.diag(inverse) * n * 0.05)
+        np.testing.assert_allclose(kept.scores(t), np.sort(np.abs(left_out) / spread), rtol=1e-6)
+        assert kept.noise[t] == pytest.approx(np.sqrt(np.mean((left_out / spread) ** 2)))
+
+
+def test_a_new_label_has_the_mean_weight_of_its_task(rng):
+    X, Y = related_tasks(rng, 12, 2)
+    weight = rng.uniform(0.5, 3.0, Y.shape)
+    kept = MultiTaskRegressor(alpha=0.1).fit(X, Y, sample_weight=weight).evidence_
+    np.testing.assert_allclose(kept.label_noise, 1.0 / weight.mean(axis=0))
+    root = np.sqrt(kept.label_noise)
+    np.testing.assert_allclose(np.sqrt(np.diag(kept.noise_covariance)), root)
+    np.testing.assert_allclose(kept.noise_covariance / np.outer(root, root), kept.noise_correlation)
+
+
+def test_a_task_without_noise_has_no_correlation(rng):
+    X, Y = related_tasks(rng, 20, 3)
+    Y[:, 1] = 3.0
+    kept = MultiTaskRegressor("independent", alpha=0.1).fit(X, Y).evidence_
+    assert kept.noise[1] == 0.0
+    assert np.all(np.isfinite(kept.noise_correlation))
+    np.testing.assert_allclose(kept.noise_correlation[1, [0, 2]], 0.0, atol=1e-12)
+
+
+# Choices --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_price_of_mean_coupling_is_a_number_from_zero_on():
+    for strength in (0.0, 0.5, 3):
+        MeanCoupled(strength).check(3)
+    np.testing.assert_allclose(MeanCoupled(0.0).structure(3), np.eye(3))
+    for strength in (-0.1, "one", np.nan):
+        with pytest.raises(ValueError, match="strength="):
+            MeanCoupled(strength).check(3)
+
+
+def test_the_automatic_eps_stays_automatic_unless_a_multiple_is_chosen(rng):
+    X, Y = related_tasks(rng, 24, 3)
+    grid = {"alphas": [0.1], "mus": [0.5], "cv": 3, "kernel": "linear"}
+    plain = MultiTaskRegressorCV(**grid, eps_factors=[1.0]).fit(X, Y)
+    assert plain.best_estimator_.eps == "auto"
+    multiple = MultiTaskRegressorCV(**grid, eps_factors=[50.0]).fit(X, Y)
+    if not multiple.best_estimator_.penalty.known:
+        assert multiple.best_estimator_.eps == pytest.approx(50.0 * plain.best_estimator_.eps_, rel=1e-3)
+
+
+def test_rows_that_choose_and_judge_are_as_many_as_there_is_time_for(rng, monkeypatch):
+    monkeypatch.setattr(landmarks, "MOST_EXACT_ROWS", 30)
+    monkeypatch.setattr(landmarks, "MOST_LANDMARK_ROWS", 40)
+    monkeypatch.setattr(landmarks, "FEWEST_LINEAR_ROWS", 10)
+    monkeypatch.setattr(landmarks, "MOST_LINEAR_ROWS", 45)
+    monkeypatch.setattr(landmarks, "LINEAR_WORK", 20.0 * (9 + landmarks.LINEAR_CANDIDATES * 3 * 2))
+    X, Y, fewer = np.zeros((50, 3)), np.zeros((50, 2)), np.arange(5)
+    draw = landmarks.draw_affordable
+    assert len(draw(X, Y, "rbf", fewer)) == 30
+    assert len(draw(X, Y, "rbf", fewer, n_components=7)) == 40
+    assert len(draw(X, Y, "linear", fewer)) == 20
+    assert len(draw(X, Y[:, 0], "linear", fewer)) == int(20 * (9 + 72 * 2) / (9 + 72))
+    assert len(draw(X, Y, "rbf", np.arange(35))) == 35
+    assert len(set(draw(X, Y, "rbf", fewer).tolist())) == 30
+    gap = np.where(np.arange(100).reshape(50, 2) == 3, np.nan, 0.0)
+    for labels, more in ((gap, {}), (Y, {"quadratic": False}), (Y[:, 0], {"tasks": np.zeros(50)})):
+        np.testing.assert_array_equal(draw(X, labels, "rbf", fewer, **more), fewer)
+    assert "7 of 50 rows" in landmarks.describe_landmarks(7, 50)
+
+
+def test_parameters_that_are_given_say_how_many_rows_are_used(rng, monkeypatch):
+    monkeypatch.setattr(landmarks, "MOST_EXACT_ROWS", 20)
+    monkeypatch.setattr(landmarks, "LANDMARKS", 7)
+    X, Y = related_tasks(rng, 60, 2)
+    choice = given_parameters(MultiTaskRegressor(kernel="rbf"), X, Y)
+    assert choice.estimator.n_components == 7
+    assert any("7 of 60 rows" in reason for reason in choice.reasons)
+    own = given_parameters(MultiTaskRegressor(kernel="rbf", n_components=9), X, Y)
+    assert own.estimator.n_components == 9
+    assert own.reasons[0] == "Parameters are as given."
+    assert given_parameters(MultiTaskRegressor(kernel="linear"), X, Y).estimator.n_components is None
