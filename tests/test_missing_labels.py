@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from problems import related_tasks
 
+import skmtl.solvers.cost
 import skmtl.solvers.missing_labels
 from skmtl import MultiTaskRegressor
+from skmtl._linalg import symmetric_part
 from skmtl.losses import Square
 from skmtl.objective import Problem
 from skmtl.penalties import Sparse
@@ -14,12 +16,13 @@ from skmtl.solvers.cost import choose_road, roads, worth_refactorizing
 from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.newton_cg import NewtonStep
 from skmtl.solvers.observed import ObservedRows
-from skmtl.solvers.systems import FeatureSystem
+from skmtl.solvers.systems import FeatureSystem, LabelFactor
 from skmtl.solvers.task_blocks import TaskBlockSystem
+from skmtl.solvers.task_factors import TaskFactor
 from skmtl.targets import LongLabels, TableLabels
 
 N_TASKS, N_ROWS, RANK = 4, 15, 6
-ROADS = ("labels", "completed", "features", "iterative")
+ROADS = ("labels", "completed", "features", "iterative", "tasks")
 # Their second derivative is that of the labels that are there, not of complete ones.
 EXACT = ROADS[:3]
 
@@ -110,7 +113,7 @@ def test_curvature_at_once_is_curvature_by_direction(rng, road, monkeypatch):
     np.testing.assert_allclose(found[0], found[1], rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("road", ["labels", "completed", "iterative"])
+@pytest.mark.parametrize("road", ["labels", "completed", "iterative", "tasks"])
 @pytest.mark.parametrize("tol", [1e-1, 1e-3])
 def test_an_inexact_fit_is_a_true_point_with_a_true_bound(rng, road, tol):
     """Value and bound of a fit that was stopped early enclose the optimum for its structure."""
@@ -191,10 +194,10 @@ def test_the_estimator_does_not_depend_on_the_road(rng, monkeypatch, common, sha
         Y[0] = 1.0
     fits = {}
     for road in ROADS if share > 0.5 else roads_of("long"):
-        monkeypatch.setattr(skmtl.solvers.missing_labels, "choose_road", lambda *_, road=road: road)
+        monkeypatch.setattr(skmtl.solvers.missing_labels, "choose_road", lambda *_, road=road, **__: road)
         # Iterations end where rounding makes their errors visible to the certificate.
         est = MultiTaskRegressor(
-            Sparse(0.8), kernel="rbf", alpha=1e-3, eps=0.05, common=common, tol=1e-6 if road == "iterative" else 1e-9
+            Sparse(0.8), kernel="rbf", alpha=1e-3, eps=0.05, common=common, tol=1e-9 if road in EXACT else 1e-6
         )
         fits[road] = est.fit(X, Y).solution_, est.predict(X)
     solution, predicted = fits["features"]
@@ -232,7 +235,7 @@ def test_tolerances_are_kept(rng, road):
     """Every tolerance is kept, and a tighter one gives a better answer."""
     _, _, observed = observe(rng, make_table(rng), intercept=True, rank=12)
     objectives = []
-    for tol in (1e-3, 1e-6 if road == "iterative" else 1e-8):
+    for tol in (1e-3, 1e-8 if road in EXACT else 1e-6):
         solution = solve(Problem(MissingLabelRidge(observed, 1e-2, road), Sparse(0.8), 0.05), tol=tol)
         assert solution.gap <= tol
         objectives.append(solution.objective)
@@ -263,6 +266,8 @@ def shape(rng, n, n_tasks, rank, share, *, long=False):
         ({"n": 600, "n_tasks": 12, "rank": 590, "share": 0.2}, 1e-5, "labels"),
         # One label per row, and a kernel of full rank.
         ({"n": 300, "n_tasks": 20, "rank": 290, "share": 1.0, "long": True}, 1e-3, "labels"),
+        # Each task has its labels to itself, and many of them.
+        ({"n": 1000, "n_tasks": 8, "rank": 990, "share": 0.5}, 1e-6, "tasks"),
         # Few missing.
         ({"n": 600, "n_tasks": 12, "rank": 590, "share": 0.95}, 1e-5, "completed"),
         # Few functions, and more labels than coordinates.
@@ -273,6 +278,48 @@ def shape(rng, n, n_tasks, rank, share, *, long=False):
 )
 def test_the_cheapest_road(rng, sizes, alpha, road):
     assert choose_road(shape(rng, **sizes), alpha) == road
+
+
+def test_a_road_that_was_tried_is_left_where_there_is_another(rng):
+    observed = shape(rng, 300, 6, 50, 0.5)
+    first = choose_road(observed, 1e-3)
+    second = choose_road(observed, 1e-3, tried=(first,))
+    costs = roads(observed, 1e-3)
+    assert second != first
+    assert costs[second] == min(cost for road, cost in costs.items() if road != first)
+    assert choose_road(observed, 1e-3, tried=tuple(costs)) == first
+
+
+def test_steps_beyond_what_was_expected_change_the_road(rng, monkeypatch):
+    _, _, observed = observe(rng, make_table(rng), intercept=True, rank=14)
+    A, step = make_structure(rng), MissingLabelRidge(observed, 1e-3, "iterative")
+    monkeypatch.setattr(skmtl.solvers.cost, "SURPRISE", 0.0)
+    monkeypatch.setattr(observed, "by_grams", False)
+    before = step.solve(A, tol=1e-6)
+    assert step.road == choose_road(observed, 1e-3, tried=("iterative",)) != "iterative"
+    assert step.solve(A, tol=1e-9).value == pytest.approx(before.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_factors_of_the_tasks_are_the_whole_factor_of_a_diagonal_structure(rng, layout, intercept):
+    _, _, observed = observe(rng, LAYOUTS[layout](rng), intercept=intercept)
+    entries, A = observed.entries(), make_structure(rng)
+    whole = LabelFactor(entries, np.diag(np.diag(A)), 0.3)
+    y = rng.standard_normal(len(entries))
+    np.testing.assert_allclose(TaskFactor(entries, A, 0.3).solve(y), whole.solve(y), atol=1e-10)
+    assert not TaskFactor(entries, A, 0.3).exact
+    assert TaskFactor(entries, np.diag(np.diag(A)), 0.3).exact
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_the_second_derivative_is_symmetric_and_positive(rng, road):
+    """Exact or not: conjugate gradients rest on that."""
+    _, _, observed = observe(rng, make_table(rng), intercept=True)
+    fit = MissingLabelRidge(observed, 0.05, road).solve(make_structure(rng), tol=1e-8)
+    D, E = (symmetric_part(rng.standard_normal((N_TASKS, N_TASKS))) for _ in range(2))
+    assert np.vdot(E, fit.hessian(D)) == pytest.approx(np.vdot(D, fit.hessian(E)), rel=1e-9)
+    assert np.vdot(D, fit.hessian(D)) > 0.0
 
 
 def test_the_cost_of_a_road_follows_what_it_is_made_of(rng):

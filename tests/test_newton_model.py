@@ -1,0 +1,82 @@
+"""Newton's model with a norm that has kinks: where steps that stop at kinks lead."""
+
+import numpy as np
+from problems import random_psd
+
+from skmtl._linalg import inverse_spd, symmetric_part
+from skmtl.penalties import _newton
+from skmtl.penalties.sparse import EntryNorm
+
+
+class Point:
+    """tr(S A^-1), with its exact second derivative."""
+
+    def __init__(self, S, A):
+        self.P = inverse_spd(A)
+        self.Q = symmetric_part(self.P @ S @ self.P)
+        self.value = float(np.sum(S * self.P))
+        self.gradient = -self.Q
+
+    def hessian(self, D):
+        half = self.P @ D @ self.Q
+        return half + half.T
+
+
+def model(point, norm, gradient, A, B):
+    change = B - A
+    return np.sum((gradient + 0.5 * point.hessian(change)) * change) + norm.value(B)
+
+
+def minimizer(rng, n_steps, monkeypatch, n_tasks=8):
+    """A structure, its model, and where the steps lead."""
+    norm, S = EntryNorm(0.3, n_tasks), random_psd(rng, n_tasks)
+    root = rng.standard_normal((n_tasks, 3))
+    A = root @ root.T + 0.3 * np.eye(n_tasks)
+    point = Point(S, A)
+    gradient = point.gradient + np.eye(n_tasks)
+    piece = norm.piece(A, gradient)
+    D, _ = _newton._newton_direction(point, piece, 1e-8)
+    monkeypatch.setattr(_newton, "MAX_MODEL_STEPS", n_steps)
+    monkeypatch.setattr(_newton, "MODEL_SHARE", 0.0)
+    B = _newton._model_minimizer(point, norm, A, gradient, D, piece, 1e-8)
+    return point, norm, gradient, A, B
+
+
+def test_steps_lead_near_the_least_of_the_model(rng, monkeypatch):
+    """Proximal gradients from there find little that is better."""
+    point, norm, gradient, A, B = minimizer(rng, 60, monkeypatch)
+    least = model(point, norm, gradient, A, B)
+    size = 1.0 / (2.0 * np.linalg.norm(point.P, 2) * np.linalg.norm(point.Q, 2))
+    C = B
+    for _ in range(500):
+        slope = gradient + point.hessian(C - A)
+        C = C - size * slope
+        off = ~np.eye(len(C), dtype=bool)
+        C[off] = _newton.soft_threshold(C, size * norm.rho)[off]
+    best = model(point, norm, gradient, A, C)
+    assert norm.value(A) - least >= 0.95 * (norm.value(A) - best)
+
+
+def test_every_step_of_the_model_gains(rng, monkeypatch):
+    values = []
+    for n_steps in (1, 2, 4):
+        point, norm, gradient, A, B = minimizer(np.random.default_rng(3), n_steps, monkeypatch)
+        values.append(model(point, norm, gradient, A, B))
+    assert norm.value(A) > values[0] >= values[1] >= values[2]
+
+
+def test_the_objective_falls_along_the_way(rng, monkeypatch):
+    """By convexity, a short enough part of the way gains."""
+    point, norm, gradient, A, B = minimizer(rng, 3, monkeypatch)
+    slope = np.sum(gradient * (B - A)) + norm.value(B) - norm.value(A)
+    assert slope < 0.0
+
+    def objective(A, point):
+        return point.value + np.trace(A) + norm.value(A)
+
+    S = symmetric_part(A @ point.Q @ A)
+    taken = _newton._backtrack(
+        lambda A: Point(S, A) if inverse_spd(A) is not None else None, objective, A, objective(A, point), B - A, slope
+    )
+    assert taken is not None
+    assert taken[2] < objective(A, point)
