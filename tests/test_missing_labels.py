@@ -290,7 +290,7 @@ def test_a_road_that_was_tried_is_left_where_there_is_another(rng):
     assert choose_road(observed, 1e-3, tried=tuple(costs)) == first
 
 
-def test_steps_beyond_what_was_expected_change_the_road(rng, monkeypatch):
+def test_iterations_dearer_than_another_road_are_left_for_it(rng, monkeypatch):
     _, _, observed = observe(rng, make_table(rng), intercept=True, rank=14)
     A, step = make_structure(rng), MissingLabelRidge(observed, 1e-3, "iterative")
     monkeypatch.setattr(skmtl.solvers.cost, "SURPRISE", 0.0)

@@ -14,7 +14,7 @@ MEMORY = 6
 NEAR_THE_END, CHECK_EVERY = 2.0, 10
 FIRST_STEP_TOL = 1e-3
 # Of a step that is the least of a quadratic function, the error that is allowed, to the next step's.
-SQUARED_ERROR = 0.3
+SQUARED_ERROR = 0.03
 TINY = float(np.finfo(float).tiny)
 # Rounds are hopeless when this many gain less than this share of tol, and the gap at their pace, were it this many
 # times quicker, would not close in the rounds that are left. A gap of this many times tol may close by chance.
@@ -74,12 +74,7 @@ def _fit_tol(problem: Problem, step_tol: float) -> float:
 
 def _refit(problem: Problem, A: Array, fit: Fit, tol: float) -> Fit:
     """A fit for a certificate, which feels errors of dual coefficients that values do not."""
-    return problem.fit(A, tol=_final_tol(problem, tol)) if problem.supervised.eliminable else fit
-
-
-def _final_tol(problem: Problem, tol: float) -> float:
-    """How exact dual coefficients must be for a certificate."""
-    return tol if problem.supervised.eliminable else 0.1 * tol
+    return problem.fit(A, tol=0.1 * tol) if problem.supervised.eliminable else fit
 
 
 class _Prover:
@@ -128,7 +123,7 @@ def _finish(problem: Problem, A: Array, fit: Fit, tol: float, prove: _Prover) ->
     """One more structure step, because a mixture of structures has no exact zeros."""
     S = fit.energy(A) + problem.eps * np.eye(problem.n_tasks)
     step = problem.penalty.minimize(S, start=A, tol=0.1 * tol).structure
-    proof = prove(step, problem.fit(step, tol=_final_tol(problem, tol)))
+    proof = prove(step, problem.fit(step, tol=0.1 * tol))
     # An exact step never loses; where rounding made it worse, the structure stays as it was.
     before = problem.objective(A, fit)
     return proof if proof.objective - before <= tol * abs(before) else prove(A, fit)

@@ -33,8 +33,8 @@ FEW_FACTORS, FACTORS, FACTOR_STEPS, STRUCTURES = 2, 5, 60, 20
 BLOCK_STRUCTURES, BLOCK_STEPS = 8, 15
 # Where each task has a factor.
 TASK_STRUCTURES, TASK_STEPS = 15, 15
-# So many times the steps that were expected are a reason to take another road.
-SURPRISE = 3.0
+# Iterations that are so many times dearer than another road are left for it.
+SURPRISE = 2.0
 # What one step of conjugate gradients must gain, in all of a supervised step, as a logarithm.
 GAIN = float(np.log(1e5))
 # Numbers in double precision that a matrix may have: 512 MB.
@@ -177,9 +177,16 @@ def choose_road(observed: "Observed", alpha: float, tried: tuple[str, ...] = ())
     return min(untried or costs, key=costs.__getitem__)
 
 
-def as_expected(observed: "Observed", alpha: float, gap: float, steps: int) -> bool:
-    """Whether iterations took about as many steps as labels that are missing at random would have them take."""
-    return observed.by_grams or steps <= SURPRISE * steps_without_factor(observed, alpha)[0] * -np.log(gap) / GAIN
+def worth_leaving(observed: "Observed", alpha: float, gap: float, steps: int) -> bool:
+    """Whether iterations that took so many steps to this gap are dearer than any other road.
+
+    How many they will take is known of labels that are missing at random; others tell it only when it is tried.
+    """
+    others = [cost for road, cost in roads(observed, alpha).items() if road != "iterative"]
+    if observed.by_grams or not others:
+        return False
+    whole = STRUCTURES * steps * GAIN / -np.log(gap) * observed.product_cost
+    return bool(whole > SURPRISE * min(others))
 
 
 def steps_without_factor(observed: "Observed", alpha: float) -> tuple[float, float]:

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from skmtl._linalg import Array, eigh, symmetric_part
 from skmtl.solvers.completed import CompletedFactor
 from skmtl.solvers.cost import (
-    as_expected,
     choose_road,
     factor_cost,
     roughly_cheaper,
     tasks_apart,
     worth_forming_curvature,
+    worth_leaving,
     worth_refactorizing,
 )
 from skmtl.solvers.observed import Observed
@@ -171,7 +171,7 @@ class MissingLabelRidge:
         self._W = system.W
         # Where steps turn out to be many, they are not tried again.
         self._rough = system.steps * self.observed.product_cost < factor_cost(self.observed, self.road)
-        if self.road == "iterative" and not as_expected(self.observed, self.alpha, gap, system.steps):
+        if self.road == "iterative" and worth_leaving(self.observed, self.alpha, gap, system.steps):
             self.road = choose_road(self.observed, self.alpha, tried=("iterative",))
         return MissingLabelFit.from_predictors(self, A, system)
 

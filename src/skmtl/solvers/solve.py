@@ -19,6 +19,8 @@ from skmtl.solvers.screened import solve_screened
 NEXT_TO_NOTHING = 1e-2
 # What a solver aims at, relative to the tolerance: the rest is left for rounding.
 ROOM = 0.9
+# Up to this share of the tolerance may be lost to rounding, and the rest is solved for.
+WITHIN_REACH = 0.7
 # How far the objective of the returned model may be from the one that was certified, relative to it.
 ROUNDING = 1e-6
 SOLVERS: dict[str, Callable[..., tuple[Proof, int]]] = {
@@ -50,8 +52,13 @@ def solve(
     try:
         with single_threaded(problem.n_tasks):
             proof, n_iter = _run(problem, solver, start, ROOM * tol, max_iter, progress, certify=certify)
-            solved = proof.gap <= tol
+            solved, gap = proof.gap <= tol, proof.gap
             proof = _account_for_rounding(whole, proof, tol) if certify else proof
+            if solved and tol < proof.gap <= gap + WITHIN_REACH * tol and n_iter < max_iter:
+                # Rounding takes a part of the tolerance, and the rest is within reach.
+                start, less = proof.structure, ROOM * tol - (proof.gap - gap)
+                further, rounds = _run(problem, solver, start, less, max_iter - n_iter, progress, certify=certify)
+                proof, n_iter = _account_for_rounding(whole, further, tol), n_iter + rounds
     except KeyboardInterrupt:
         if progress.best is None:
             raise
