@@ -9,9 +9,9 @@ from problems import related_tasks
 from scipy import sparse
 
 from skmtl import MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV
-from skmtl.model_selection import describe_gains, recommended
+from skmtl.model_selection import describe_gains, quick_search, recommended
 from skmtl.report.summary import summarize
-from skmtl.tables import ColumnRoles, make_problem
+from skmtl.tables import ColumnRoles, compare_table, make_problem
 from skmtl.tables.pipeline import feature_groups, make_preparation
 
 
@@ -117,3 +117,15 @@ def test_categories_of_one_column_are_one_group():
 def test_the_report_of_a_search_says_what_gained(bent):
     search = MultiTaskRegressorCV(cv=3, alphas=[1e-2], mus=[0.9]).fit(*bent)
     assert summarize(search)["selection"]["gains"] == describe_gains(search) != ""
+
+
+def test_a_comparison_says_what_kernel_metric_and_graph_gained(bent):
+    X, Y = bent
+    columns = [f"x{k}" for k in range(X.shape[1])] + [f"y{t}" for t in range(Y.shape[1])]
+    problem = make_problem(pd.DataFrame(np.hstack([X, Y]), columns=columns), ColumnRoles(columns[X.shape[1] :]))
+    comparison, reasons = compare_table(problem, ["trace"], search=quick_search(alphas=[1e-2], cv=3))
+    said = [reason for reason in reasons if "on top of it come" in reason]
+    assert len(said) == 1
+    assert all(name in said[0] for name in ("kernel (", "metric", "graph (trace"))
+    whole = comparison.loc[comparison["task"] == "(all tasks)", "difference"].item()
+    assert float(re.search(r"graph \(trace.*\) ([+-][\d.e-]+)\.$", said[0])[1]) == pytest.approx(whole, rel=0.05)
