@@ -103,7 +103,7 @@ def quick_search(penalty: str | StructurePenalty = "sparse", *, classification: 
     made = penalty if isinstance(penalty, StructurePenalty) else check_penalty(penalty, 2)
     mus = None if made.path_parameter is None else MUS
     cls: Any = MultiTaskClassifierCV if classification else MultiTaskRegressorCV
-    return cls(made, **{"mus": mus, "eps_factors": [1.0], "cv": N_FOLDS, "tol": SEARCH_TOL, **params})
+    return cls(made, **{"mus": mus, "eps_factors": [1.0], "tol": SEARCH_TOL, **params})
 
 
 def choose_kernel(
