@@ -21,7 +21,7 @@ from skmtl.targets import Labels, TaskData
 
 # With few labels of each task a score is noise, and more so if a fifth of them is held back. Twice the folds cost twice
 # the time, of which there is enough in a table of so few rows.
-N_FOLDS, MORE_FOLDS, FEW_LABELS, FEW_ROWS = 5, 10, 300, 1000
+N_FOLDS, MORE_FOLDS, FEW_LABELS, FEW_ROWS = 5, 10, 250, 1000
 
 Index = NDArray[np.intp]
 Split = tuple[Index, Index]
