@@ -166,7 +166,7 @@ def test_several_labels_of_a_row_are_no_classes_to_spread(rng):
 def test_a_comparison_scores_as_its_search_does_unless_told(rng):
     X, Y = related_tasks(rng, 40, 3)
     Y = Y * (1.0, 1.0, 5.0) + rng.standard_normal((40, 3))
-    grid = {"alphas": [0.1], "mus": [0.5], "cv": 3}
+    grid = {"kernel": "linear", "alphas": [0.1], "mus": [0.5], "cv": 3}
 
     def scores(search, **params):
         return compare_methods(X, Y, ["sparse"], estimator=search, cv=3, **params)["score"].to_numpy()

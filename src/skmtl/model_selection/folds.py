@@ -20,8 +20,9 @@ from skmtl.solvers.training import Training
 from skmtl.targets import Labels, TaskData
 
 # With few labels of each task a score is noise, and more so if a fifth of them is held back. Twice the folds cost twice
-# the time, of which there is enough in a table of so few rows.
-N_FOLDS, MORE_FOLDS, FEW_LABELS, FEW_ROWS = 5, 10, 250, 1000
+# the time, of which there is enough for so few rows; with gaps a fit costs the cube of the labels, or of the gaps.
+N_FOLDS, MORE_FOLDS = 5, 10
+FEW_LABELS, FEW_ROWS, FEW_IN_GAPS = 250, 1000, 700
 
 Index = NDArray[np.intp]
 Split = tuple[Index, Index]
@@ -71,8 +72,9 @@ def count_folds(data: TaskData) -> int:
 def has_few_labels(data: TaskData) -> bool:
     """Whether the table is small and has few labels of each task."""
     labels = data.labels
-    n_labels = int(np.count_nonzero(labels.weight))
-    return labels.n_rows <= FEW_ROWS and n_labels <= FEW_LABELS * labels.n_tasks
+    n_labels, n_missing = int(np.count_nonzero(labels.weight)), int(np.count_nonzero(labels.weight == 0.0))
+    small = labels.n_rows <= FEW_ROWS and min(n_labels, n_missing) <= FEW_IN_GAPS
+    return small and n_labels <= FEW_LABELS * labels.n_tasks
 
 
 def test_labels(labels: Labels, train: NDArray[np.intp], test: NDArray[np.intp]) -> Labels:
