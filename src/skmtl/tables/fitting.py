@@ -39,7 +39,7 @@ N_HALVES = 20
 # Rows for these with kernels other than the linear one.
 MOST_GRAPH_ROWS = 2000
 # With gaps a fit factorizes labels, or gaps, of which there may be this many.
-MOST_GRAPH_LABELS = 1000
+MOST_GRAPH_LABELS = 600
 # Rows on which several methods are compared, each with all its candidates in folds within folds.
 MOST_COMPARED_ROWS = 20_000
 # With independent tasks, with which all are compared, these are five.
