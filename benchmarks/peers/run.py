@@ -95,7 +95,11 @@ def _work(send, data, name, removed, split, method):
     if peer is None:
         send.send({"skipped": versions})
         return
-    problem = make_problem(data, name, removed, split)
+    try:
+        problem = make_problem(data, name, removed, split)
+    except (OSError, ValueError) as error:
+        send.send({"skipped": f"no data: {str(error).splitlines()[0]}"})
+        return
     spent = int(time.process_time())
     resource.setrlimit(resource.RLIMIT_CPU, (spent + MOST_SECONDS, spent + MOST_SECONDS + 10))
     before, began = _peak(), time.process_time()
