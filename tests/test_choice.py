@@ -166,7 +166,7 @@ def test_several_labels_of_a_row_are_no_classes_to_spread(rng):
 def test_a_comparison_scores_as_its_search_does_unless_told(rng):
     X, Y = related_tasks(rng, 40, 3)
     Y = Y * (1.0, 1.0, 5.0) + rng.standard_normal((40, 3))
-    grid = {"alphas": [0.1], "mus": [0.5], "cv": 3}
+    grid = {"kernel": "linear", "alphas": [0.1], "mus": [0.5], "cv": 3}
 
     def scores(search, **params):
         return compare_methods(X, Y, ["sparse"], estimator=search, cv=3, **params)["score"].to_numpy()
@@ -174,3 +174,31 @@ def test_a_comparison_scores_as_its_search_does_unless_told(rng):
     as_search = scores(MultiTaskRegressorCV(scoring="r2", **grid))
     np.testing.assert_array_equal(as_search, scores(MultiTaskRegressorCV(**grid), scoring="r2"))
     assert not np.allclose(as_search, scores(MultiTaskRegressorCV(**grid)))
+
+
+def test_folds_have_even_shares_of_the_labels_of_each_task(rng):
+    X, Y = rng.standard_normal((60, 2)), rng.standard_normal((60, 4))
+    for t, n_kept in enumerate((10, 20, 30)):
+        Y[rng.permutation(60)[n_kept:], t] = np.nan
+    splits = splits_of(MultiTaskRegressor(), X, Y, 5)
+    counts = np.array([np.sum(~np.isnan(Y[test]), axis=0) for _, test in splits])
+    assert np.all(np.abs(counts - counts.mean(axis=0)) < 2.0)
+    check_folds(splits, 60, 5)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_folds"), [(19, 5), (20, 10), (250, 10), (251, 5)], ids=["tiny", "small", "middle", "more"]
+)
+def test_few_labels_have_more_folds(n_rows, n_folds, rng):
+    X, Y = rng.standard_normal((n_rows, 2)), rng.standard_normal((n_rows, 2))
+    assert len(make_splits(None, clean(MultiTaskRegressor(), X, Y))) == n_folds
+    classes = clean(MultiTaskClassifier(), X, (Y > 0.0).astype(int))
+    assert len(make_splits(None, classes)) == 5
+
+
+def test_what_counts_is_the_labels_of_a_task(rng):
+    X, Y = rng.standard_normal((500, 2)), rng.standard_normal((500, 2))
+    Y[:250, 0] = Y[250:, 1] = np.nan
+    assert len(make_splits(None, clean(MultiTaskRegressor(), X, Y))) == 10
+    grouped = clean(MultiTaskRegressor(), X[:200], rng.standard_normal((200, 2))).grouped(np.arange(200) // 20)
+    assert len(make_splits(None, grouped)) == 5

@@ -127,7 +127,9 @@ def test_intervals_of_the_task_of_each_row(run, small, table):
     values = predicted(run, long.drop(columns="value"), "new.csv", "--interval", "0.9", "--task-column", "what")
     assert list(values) == ["what", "value", "low", "high"]
     inside = (values["low"] <= long["value"].to_numpy()) & (long["value"].to_numpy() <= values["high"])
-    assert 0.8 < inside.mean() < 1.0
+    # Rows that the model has seen may all be inside; intervals are narrower than those of a constant, 3.3 deviations.
+    assert inside.mean() > 0.8
+    assert (values["high"] - values["low"]).mean() < 3.3 * long["value"].std()
 
 
 def test_parquet_in_and_out(run, table):

@@ -177,9 +177,8 @@ def test_the_score_called_accuracy_is_what_score_gives(y, rng):
 def test_independent_tasks_alone_are_grid_search_over_kernel_ridge(rng):
     X, Y = related_tasks(rng, 60, 3)
     alphas = np.logspace(-4, 0, 5)
-    ours = MultiTaskRegressorCV(
-        "independent", alphas=alphas, kernel="rbf", gammas=[0.3], fit_intercept=False, scoring="neg_mean_squared_error"
-    ).fit(X, Y)
+    options = {"kernel": "rbf", "gammas": [0.3], "fit_intercept": False, "scoring": "neg_mean_squared_error"}
+    ours = MultiTaskRegressorCV("independent", alphas=alphas, cv=5, **options).fit(X, Y)
     theirs = GridSearchCV(
         KernelRidge(kernel="rbf", gamma=0.3), {"alpha": 48 * alphas[::-1]}, scoring="neg_mean_squared_error", cv=5
     ).fit(X, Y)

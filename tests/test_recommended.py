@@ -9,9 +9,9 @@ from problems import related_tasks
 from scipy import sparse
 
 from skmtl import MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV
-from skmtl.model_selection import describe_gains, recommended
+from skmtl.model_selection import describe_gains, quick_search, recommended
 from skmtl.report.summary import summarize
-from skmtl.tables import ColumnRoles, make_problem
+from skmtl.tables import ColumnRoles, compare_table, make_problem
 from skmtl.tables.pipeline import feature_groups, make_preparation
 
 
@@ -47,12 +47,29 @@ def test_a_kernel_that_is_named_is_the_only_one_and_has_no_metric(bent):
 
 def test_own_parameters_are_tried_at_the_best_strength(bent):
     search = MultiTaskRegressorCV(cv=3, alphas=[1e-3, 1e-2, 1e-1], mus=[0.5, 0.9, 1.0]).fit(*bent)
-    shared = [row for row in search.cv_results_["params"] if row["penalty"].name == "sparse"]
-    at = {mu: [row["alpha"] for row in shared if row["penalty"].mu == mu] for mu in (0.5, 0.9, 1.0)}
-    assert sorted(at[0.9]) == [1e-3, 1e-2, 1e-1]
     scores = search.cv_results_["mean_test_score"]
-    middle = {row["alpha"]: scores[i] for i, row in enumerate(search.cv_results_["params"]) if row in shared[:3]}
-    assert at[0.5] == at[1.0] == [max(middle, key=middle.get)]
+    places = {}
+    for score, row in zip(scores, search.cv_results_["params"], strict=True):
+        if row["penalty"].name == "sparse":
+            place = places.setdefault((row["kernel"], row["gamma"], row["metric_rounds"]), {0.5: {}, 0.9: {}, 1.0: {}})
+            place[row["penalty"].mu][row["alpha"]] = score
+    # With few labels relations are tried with every kernel, and with the metric.
+    assert {kernel for kernel, _, _ in places} == {"linear", "rbf", "laplacian"}
+    for place in places.values():
+        assert sorted(place[0.9]) == [1e-3, 1e-2, 1e-1]
+        assert list(place[0.5]) == list(place[1.0]) == [max(place[0.9], key=place[0.9].get)]
+
+
+def test_the_best_width_is_refined(bent):
+    options = {"cv": 3, "alphas": [1e-3, 1e-2], "metric_rounds": 0}
+    coarse = MultiTaskRegressorCV("independent", kernel=["linear", "rbf", "laplacian"], **options).fit(*bent)
+    fine = MultiTaskRegressorCV("independent", **options).fit(*bent)
+    widths, more = (
+        {(row["kernel"], row["gamma"]) for row in search.cv_results_["params"]} for search in (coarse, fine)
+    )
+    best = coarse.best_params_
+    assert more - widths == {(best["kernel"], 0.5 * best["gamma"]), (best["kernel"], 2.0 * best["gamma"])}
+    assert fine.best_score_ >= coarse.best_score_
 
 
 @pytest.mark.parametrize("case", ["loo", "sparse rows", "many rows", "loss"])
@@ -117,3 +134,15 @@ def test_categories_of_one_column_are_one_group():
 def test_the_report_of_a_search_says_what_gained(bent):
     search = MultiTaskRegressorCV(cv=3, alphas=[1e-2], mus=[0.9]).fit(*bent)
     assert summarize(search)["selection"]["gains"] == describe_gains(search) != ""
+
+
+def test_a_comparison_says_what_kernel_metric_and_graph_gained(bent):
+    X, Y = bent
+    columns = [f"x{k}" for k in range(X.shape[1])] + [f"y{t}" for t in range(Y.shape[1])]
+    problem = make_problem(pd.DataFrame(np.hstack([X, Y]), columns=columns), ColumnRoles(columns[X.shape[1] :]))
+    comparison, reasons = compare_table(problem, ["trace"], search=quick_search(alphas=[1e-2], cv=3))
+    said = [reason for reason in reasons if "on top of it come" in reason]
+    assert len(said) == 1
+    assert all(name in said[0] for name in ("kernel (", "metric", "graph (trace"))
+    whole = comparison.loc[comparison["task"] == "(all tasks)", "difference"].item()
+    assert float(re.search(r"graph \(trace.*\) ([+-][\d.e-]+)\.$", said[0])[1]) == pytest.approx(whole, rel=0.05)

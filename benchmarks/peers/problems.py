@@ -21,7 +21,7 @@ TARGET_SETS = (
 )
 LABEL_SETS = ("flags", "yeast", "scene", "medical", "enron", "Corel5k", "bibtex")
 # Files of the label sets; those in two parts have one train-test split, of which the first part is taken.
-PARTS = {"yeast": "yeast-train", "scene": "scene-train", "Corel5k": "Corel5k-train"}
+PARTS = {"yeast": "yeast-train", "scene": "scene-train", "Corel5k": "Corel5k-train-sparse"}
 # Share of the training labels that is removed, each task keeping rows of its own.
 REMOVED = (0.0, 0.5, 0.8)
 MOST_TRAINING_ROWS, MOST_TEST_ROWS = 600, 1000

@@ -42,7 +42,8 @@ def main():
         if arguments.data is None or not (Path(arguments.data) / "mulan").is_dir():
             sys.exit("Skipped: give the folder that holds mulan and sarcos, as an argument or in SKMTL_DATA.")
         run_rest(make_items(arguments), partial(evaluate, arguments.data), file=arguments.out, progress=show)
-    print(render(read_rows(arguments.out), picture=arguments.picture))
+    rows = [row for row in read_rows(arguments.out) if arguments.sets is None or row["set"] in arguments.sets]
+    print(render(rows, picture=arguments.picture))
 
 
 def parse_arguments():
@@ -94,7 +95,11 @@ def _work(send, data, name, removed, split, method):
     if peer is None:
         send.send({"skipped": versions})
         return
-    problem = make_problem(data, name, removed, split)
+    try:
+        problem = make_problem(data, name, removed, split)
+    except (OSError, ValueError) as error:
+        send.send({"skipped": f"no data: {str(error).splitlines()[0]}"})
+        return
     spent = int(time.process_time())
     resource.setrlimit(resource.RLIMIT_CPU, (spent + MOST_SECONDS, spent + MOST_SECONDS + 10))
     before, began = _peak(), time.process_time()

@@ -71,6 +71,7 @@ def table(title, sets, rows):
         text += "\n\n" + beside_best(values, sets, methods, more_is_better)
         difference = critical_difference(len(everywhere), len(sets))
         text += f" Ranks of {len(everywhere)} methods on {len(sets)} sets differ beyond chance by {difference:.2f}."
+        text += " " + against_each(values, sets, methods, more_is_better)
         return text, (ranks, difference)
     return text, None
 
@@ -117,6 +118,16 @@ def beside_best(values, sets, methods, more_is_better):
     return f"{text}; more than 10% behind the best one on {len(behind)}{': ' if behind else ''}{', '.join(behind)}."
 
 
+def against_each(values, sets, methods, more_is_better):
+    """On how many sets skmtl is ahead of each other method, of those that the method was run on."""
+    sign, parts = -1.0 if more_is_better else 1.0, []
+    for method in methods:
+        both = [name for name in sets if (name, method) in values]
+        ahead = sum(sign * values[name, "own"] < sign * values[name, method] for name in both)
+        parts += [] if method == "own" else [f"{NAMES[method]} {ahead} of {len(both)}"]
+    return f"Sets on which skmtl is ahead, of those that both have: {', '.join(parts)}."
+
+
 def reasons(rows):
     """Why methods were not run."""
     found = defaultdict(set)
@@ -155,18 +166,18 @@ def draw(ranked, file):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(len(ranked), 1, figsize=(8, 1.9 * len(ranked)), squeeze=False, layout="constrained")
+    figure, axes = plt.subplots(len(ranked), 1, figsize=(8, 2.3 * len(ranked)), squeeze=False, layout="constrained")
     for ax, (title, (ranks, difference)) in zip(axes[:, 0], ranked.items(), strict=True):
         ordered = sorted(ranks.items(), key=lambda item: item[1])
         for k, (method, rank) in enumerate(ordered):
-            height = 0.7 + 0.75 * (k % 5)
+            height = 0.7 + 0.45 * k
             ax.plot([rank, rank], [0, height], color="0.6", lw=0.8)
             weight = "bold" if method == "own" else "normal"
             ax.text(rank, height, f"{NAMES[method]} {rank:.1f}", ha="center", va="bottom", fontsize=8, weight=weight)
         first = ordered[0][1]
         ax.plot([first, first + difference], [0.35, 0.35], color="C3", lw=3, solid_capstyle="butt")
         ax.axhline(0, color="k", lw=0.8)
-        ax.set(title=title, ylim=(0, 4.6), xlim=(0.8, len(ranks) + 0.2), yticks=[])
+        ax.set(title=title, ylim=(0, 5.4), xlim=(0.8, len(ranks) + 0.2), yticks=[])
         ax.spines[["top", "left", "right"]].set_visible(False)
     axes[-1, 0].set_xlabel("average rank; the bar is the critical difference from the best")
     figure.savefig(file, dpi=120)

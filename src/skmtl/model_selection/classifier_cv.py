@@ -29,8 +29,8 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         Penalties to try. Each brings the grid of its own parameters.
     alphas, mus, eps_factors, commons, gammas : array-like, optional
         Grids, as in :class:`MultiTaskRegressorCV`.
-    cv : int, "loo", splitter or iterable of index pairs, default=5
-        Folds, or leaving one row out in closed form.
+    cv : int, "loo", splitter or iterable of index pairs, optional
+        By default 5 folds. Folds, or leaving one row out in closed form.
     scoring : str or callable, optional
         "accuracy", which is what ``score`` gives (the default for one column of classes), "task_accuracy", the mean
         over tasks (the default for several columns of labels, and with ``tasks``), "average_precision", or a scorer of
@@ -61,7 +61,7 @@ class MultiTaskClassifierCV(MultiTaskSearch):
     metric_rounds : int or list of int, optional
         How often features are scaled by how much the predictors change along them, see
         :class:`MultiTaskRegressor`. Of a list the best number is chosen, on folds that learn the metric on their
-        training rows; at the inverse width that is best without a metric, and those next to it. By default 0, 1 and 2
+        training rows; at the inverse width that is best without a metric. By default 0, 1 and 2
         are tried with ``kernel="auto"`` on folds, else 0.
     feature_groups : array-like of shape (n_features,), optional
         Groups of features that are scaled together.
@@ -113,7 +113,7 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         eps_factors: Grid = None,
         commons: Grid = None,
         gammas: Grid = None,
-        cv: Any = 5,
+        cv: Any = None,
         scoring: Any = None,
         rule: str = "best",
         n_jobs: int | None = None,

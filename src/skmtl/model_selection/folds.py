@@ -20,6 +20,11 @@ from skmtl.solvers.solve import Solution
 from skmtl.solvers.training import Training
 from skmtl.targets import Labels, TaskData
 
+# With few labels of each task a score is noise, and more so if a fifth of them is held back. Twice the folds cost twice
+# the time, of which there is enough for so few rows; with gaps a fit costs the cube of the labels, or of the gaps.
+N_FOLDS, MORE_FOLDS = 5, 10
+FEW_LABELS, FEW_ROWS, FEW_IN_GAPS = 250, 1000, 700
+
 Index = NDArray[np.intp]
 Split = tuple[Index, Index]
 Callback = Callable[[dict[str, Any]], None]
@@ -29,17 +34,17 @@ S = TypeVar("S")
 def make_splits(cv: Any, data: TaskData) -> list[Split]:
     """Pairs of training and test rows of the data.
 
-    ``cv`` is a number of folds, a splitter, or pairs of indices into the rows that the user passed, of which those
-    without labels are left out. Whole numbers spread classes, and tasks in long format, evenly over the folds, and keep
-    groups of rows together where there are some.
+    ``cv`` is a number of folds, None for :func:`count_folds`, a splitter, or pairs of indices into the rows that the
+    user passed, of which those without labels are left out. Whole numbers spread classes, and tasks in long format or
+    with missing labels, evenly over the folds, and keep groups of rows together where there are some.
     """
     n_rows = data.labels.n_rows
+    cv = count_folds(data) if cv is None else cv
     if data.groups is not None and isinstance(cv, Integral) and not isinstance(cv, bool):
         pairs: Any = _grouped(data.groups, int(cv))
     elif isinstance(cv, Integral) and not isinstance(cv, bool):
         _check_folds(int(cv), n_rows)
-        strata = _strata(data)
-        pairs = KFold(int(cv)).split(data.X) if strata is None else _stratified(strata, int(cv))
+        pairs = _spread(data, int(cv))
     elif hasattr(cv, "split") and not isinstance(cv, str):
         # Duck typing, as scikit-learn has it: whatever splits is a splitter.
         pairs = cv.split(data.X, _column(data.labels), data.groups)
@@ -60,6 +65,22 @@ def make_splits(cv: Any, data: TaskData) -> list[Split]:
 def test_share(splits: Sequence[Split]) -> float:
     """The number of test rows to that of training rows."""
     return float(np.mean([len(test) / len(train) for train, test in splits]))
+
+
+def count_folds(data: TaskData) -> int:
+    """Five folds; ten of a small table of numbers with few labels of each task."""
+    n_apart = data.labels.n_rows if data.groups is None else len(np.unique(data.groups))
+    # Of rare classes a smaller fold may hold none.
+    more = has_few_labels(data) and n_apart >= 2 * MORE_FOLDS and data.coding.classes is None
+    return MORE_FOLDS if more else N_FOLDS
+
+
+def has_few_labels(data: TaskData) -> bool:
+    """Whether the table is small and has few labels of each task."""
+    labels = data.labels
+    n_labels, n_missing = int(np.count_nonzero(labels.weight)), int(np.count_nonzero(labels.weight == 0.0))
+    small = labels.n_rows <= FEW_ROWS and min(n_labels, n_missing) <= FEW_IN_GAPS
+    return small and n_labels <= FEW_LABELS * labels.n_tasks
 
 
 def test_labels(labels: Labels, train: NDArray[np.intp], test: NDArray[np.intp]) -> Labels:
@@ -98,10 +119,42 @@ def _strata(data: TaskData) -> NDArray[np.intp] | None:
     return None
 
 
+def _spread(data: TaskData, n_folds: int) -> Iterator[Split]:
+    """Folds with even shares of each class, of each task, or of the rows where these have everything."""
+    strata, labels = _strata(data), data.labels
+    if strata is not None:
+        return _stratified(strata, n_folds)
+    known = labels.weight > 0.0
+    if labels.long or known.all():
+        return KFold(n_folds).split(data.X)
+    return _as_splits(_deal_labels(known, n_folds), n_folds)
+
+
+def _deal_labels(known: NDArray[np.bool_], n_folds: int) -> Index:
+    """The fold of each row: in turn the one that has fewest labels of the tasks that the row knows.
+
+    Rows that know most come first, for those that know less fit in anywhere; ``known`` has shape (n_rows, n_tasks).
+    """
+    fold = np.empty(len(known), dtype=np.intp)
+    counts, sizes = np.zeros((n_folds, known.shape[1])), np.zeros(n_folds)
+    for row in np.argsort(-known.sum(axis=1), kind="stable"):
+        # Among equals the fold with fewest rows; there are less than a million of them.
+        k = int(np.argmin(counts @ known[row] + 1e-6 * sizes))
+        fold[row] = k
+        counts[k] += known[row]
+        sizes[k] += 1.0
+    return fold
+
+
 def _stratified(strata: NDArray[np.intp], n_folds: int) -> Iterator[Split]:
     """Deal the rows of each stratum to the folds in turn, so that folds and strata come out even."""
     fold = np.empty(len(strata), dtype=np.intp)
     fold[np.argsort(strata, kind="stable")] = np.arange(len(strata)) % n_folds
+    return _as_splits(fold, n_folds)
+
+
+def _as_splits(fold: Index, n_folds: int) -> Iterator[Split]:
+    """Training and test rows of each fold."""
     for k in range(n_folds):
         yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from skmtl.penalties import Independent
 
@@ -11,7 +12,7 @@ from skmtl.penalties import Independent
 STEPS = ("kernel", "metric", "own strengths", "graph")
 
 
-def describe_gains(search: Any, steps: Sequence[str] = STEPS) -> str:
+def describe_gains(search: Any, steps: Sequence[str] = STEPS, *, comparison: pd.DataFrame | None = None) -> str:
     """What each part of the model adds to the score of linear independent tasks, as a sentence.
 
     Parameters
@@ -20,6 +21,9 @@ def describe_gains(search: Any, steps: Sequence[str] = STEPS) -> str:
         Fitted.
     steps : sequence of str, default=("kernel", "metric", "own strengths", "graph")
         Which parts are said.
+    comparison : DataFrame, optional
+        What :func:`compare_methods` found. Then the graph is the best of its methods, and what it adds is measured on
+        rows that chose nothing.
 
     Returns
     -------
@@ -62,17 +66,25 @@ def describe_gains(search: Any, steps: Sequence[str] = STEPS) -> str:
     start = best(lambda one: filters["kernel"](one) and one["kernel"] == first)
     tried = {"kernel": "kernel", "metric": "rounds", "own strengths": "own", "graph": "shared"}
     said, last = [], start
-    for name in STEPS:
+    for name in STEPS if comparison is None else STEPS[:-1]:
         now = best(filters[name])
         if name in steps and len({str(one[tried[name]]) for one in params}) > 1:
             said.append(f"{_called(name, params, means)} {now - last:+.2g}")
         last = now
+    said += [] if comparison is None else [_best_method(comparison)]
     if not said or not np.isfinite(start):
         return ""
     return (
         f"In cross-validation ({search.scoring_}) the {first} kernel with independent tasks has {start:.4g}; "
         f"on top of it come {', '.join(said)}."
     )
+
+
+def _best_method(comparison: pd.DataFrame) -> str:
+    """The method with the best score of all tasks together, and its difference from independent tasks."""
+    # The last row of every method is that of all tasks.
+    whole = comparison.groupby("method", sort=False)["difference"].last()
+    return f"graph ({whole.idxmax()}, on rows that chose nothing) {whole.max():+.2g}"
 
 
 def _facts(row: dict[str, Any], best: Any) -> dict[str, Any]:

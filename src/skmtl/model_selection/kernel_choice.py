@@ -27,7 +27,7 @@ CONTEST_FOLDS, N_FOLDS = 3, 5
 # Rows on which parameters are chosen. The work of the linear kernel grows with n d^2 and is small for each row; that of
 # other kernels is a decomposition of n x n. Where labels are missing there is a factor besides, of the size of the
 # labels that are there or of those that are not, and the smaller of the two counts.
-MOST_ROWS_LINEAR, MOST_ROWS, MOST_LABELS = 20_000, 1000, 3000
+MOST_ROWS_LINEAR, MOST_ROWS, MOST_LABELS = 20_000, 1000, 2000
 # What another kernel must add to the score of the first, which is quick and can be read.
 MARGIN = 0.01
 # With fewer labels than this for each task a sample of a long table says nothing about its tasks.
@@ -104,7 +104,7 @@ def quick_search(penalty: str | StructurePenalty = "sparse", *, classification: 
     made = penalty if isinstance(penalty, StructurePenalty) else check_penalty(penalty, 2)
     mus = None if made.path_parameter is None else MUS
     cls: Any = MultiTaskClassifierCV if classification else MultiTaskRegressorCV
-    return cls(made, **{"mus": mus, "eps_factors": [1.0], "cv": N_FOLDS, "tol": SEARCH_TOL, **params})
+    return cls(made, **{"mus": mus, "eps_factors": [1.0], "tol": SEARCH_TOL, **params})
 
 
 def choose_kernel(

@@ -59,14 +59,15 @@ def _score_answers(
     labels = training.data.labels
     n_rows = labels.n_rows
     leave_out = make_leave_one_out(training.design, training.labels, intercept=training.intercept)
-    groups = [group for _, group in loo_splits(n_rows)]
+    groups = [(group, labels.take(group)) for _, group in loo_splits(n_rows)]
     scores, edges, means = [], [], []
     for alpha, some in answers:
         structures = [predictor_structure(solution.structure, one.settings.common) for one, solution in some]
         for (_, solution), F in zip(some, leave_out.predict(structures, alpha), strict=True):
             F = training.scaling.restore(labels, F)
             means.append(score(labels, F))
-            scores.append([_score_group(score, labels, F, group) for group in groups])
+            by_rows = labels.in_rows(F)
+            scores.append([score(some, some.arrange(by_rows[group])) for group, some in groups])
             edges.append([float(count_edges(solution.structure))])
     return CandidateScores(np.array(scores), np.array(edges), np.array(means))
 
@@ -76,8 +77,3 @@ def loo_splits(n_rows: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     numbers = np.arange(n_rows)
     groups = [numbers[k::LOO_GROUPS] for k in range(min(LOO_GROUPS, n_rows))]
     return [(np.setdiff1d(numbers, group), group) for group in groups]
-
-
-def _score_group(score: Callable[[Labels, Array], float], labels: Labels, F: Array, group: NDArray[np.intp]) -> float:
-    some = labels.take(group)
-    return score(some, some.arrange(labels.in_rows(F)[group]))

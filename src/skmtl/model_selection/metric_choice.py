@@ -81,32 +81,24 @@ def score_rounds(
     best: Candidate,
     *,
     rounds: Sequence[int],
-    gammas: Sequence[float | None],
     score: Callable[[TrainingSource], Scored],
 ) -> list[tuple[MetricSource, Scored]]:
     """Sources with a metric, their candidates, and what became of them.
 
-    The fewest rounds are tried at the inverse width of ``best`` and those next to it, more rounds at the one that did
-    best. The strength at which slopes are taken, and the weight of a common component, are those of ``best``, which has
-    independent tasks and no metric. ``score`` scores the candidates of a source.
+    The inverse width, the strength at which slopes are taken, and the weight of a common component are those of
+    ``best``, which has independent tasks and no metric; other widths were tried on public sets, and gained nothing.
+    ``score`` scores the candidates of a source.
     """
-    place = list(gammas).index(best.geometry.gamma)
     wanted = [k for k in rounds if k > 0]
 
-    def open_source(gamma: float | None, k: int, before: MetricSource | None) -> MetricSource:
-        geometry = replace(best.geometry, gamma=gamma, metric_rounds=k, metric_alpha=best.settings.alpha)
+    def open_source(k: int, before: MetricSource | None) -> MetricSource:
+        geometry = replace(best.geometry, metric_rounds=k, metric_alpha=best.settings.alpha)
         chosen = clone(model).set_params(common=best.settings.common, **geometry.params())
         return MetricSource(chosen, data, loss, before, last=k == wanted[-1])
 
-    tried: list[tuple[MetricSource, Scored]] = []
-    for gamma in gammas[max(place - 1, 0) : place + 2]:
-        source = open_source(gamma, 0, None)
-        for k in range(1, wanted[0] + 1):
-            source = open_source(gamma, k, source)
-        tried.append((source, score(source)))
-    source = max(tried, key=lambda one: float(np.nanmax(one[1][1].means, initial=-np.inf)))[0]
-    for k in range(wanted[0] + 1, wanted[-1] + 1):
-        source = open_source(source.model.gamma, k, source)
+    tried, source = list[tuple[MetricSource, Scored]](), open_source(0, None)
+    for k in range(1, wanted[-1] + 1):
+        source = open_source(k, source)
         if k in wanted:
             tried.append((source, score(source)))
     return tried

@@ -56,6 +56,8 @@ class ParameterChoice:
     rival : dict or None
         Parameters of the best candidate that shares, where the estimator does not, or the other way about; None where
         nothing was compared.
+    contest : MultiTaskRegressorCV, MultiTaskClassifierCV or None
+        The fitted search that compared kernels and metrics; ``search``, unless that had more rows and one kernel.
 
     See Also
     --------
@@ -77,6 +79,7 @@ class ParameterChoice:
     rows: Index
     reasons: tuple[str, ...]
     rival: dict[str, Any] | None = None
+    contest: Any = None
 
 
 def choose_parameters(
@@ -143,9 +146,9 @@ def choose_parameters(
     gamma = None
     if len(kernels) > 1 and tasks is None and count_factor(Y) > MOST_AT_ONCE:
         # Every kernel with every metric and relation would take minutes: the kernel first, with independent tasks.
-        contest = choose_kernel(X, Y, search=search, kernels=kernels, groups=groups)
-        kernels, gamma = (contest.kernel,), contest.gamma
-        reasons += [contest.reason] if contest.reason else []
+        first = choose_kernel(X, Y, search=search, kernels=kernels, groups=groups)
+        kernels, gamma = (first.kernel,), first.gamma
+        reasons += [first.reason] if first.reason else []
     # All kernels on the same rows, so that their scores can be compared.
     rows = min((draw_rows(X, Y, kernel, tasks=tasks) for kernel in kernels), key=len)
 
@@ -153,7 +156,7 @@ def choose_parameters(
         return one.fit(X[rows], take_rows(Y, rows), tasks=take_rows(tasks, rows), groups=take_rows(groups, rows))
 
     folds = count_folds(callback, 0, 2, "kernels" if len(kernels) > 1 else f"{kernels[0]} kernel")
-    fitted = fit(_search_kernels(search, kernels, X[rows], gamma).set_params(callback=folds), rows)
+    contest = fitted = fit(_search_kernels(search, kernels, X[rows], gamma).set_params(callback=folds), rows)
     # What the graph adds is for the judgement to say, once.
     gains, best = describe_gains(fitted, STEPS[:-1]), fitted.best_estimator_
     report_progress(callback, 1, 2)
@@ -174,7 +177,7 @@ def choose_parameters(
     # The automatic eps is the one of the candidate, and of the rows that it is fitted to.
     other = {} if index == fitted.best_index_ else parameters_of(fitted, index)
     estimator = clone(fitted.best_estimator_).set_params(tol=FINAL_TOL, callback=None, **{**held, **other})
-    return ParameterChoice(estimator, fitted, rows, tuple(reasons), best_rival(fitted, index))
+    return ParameterChoice(estimator, fitted, rows, tuple(reasons), best_rival(fitted, index), contest)
 
 
 def _scale_up(search: Any, best: Any, X: Any, Y: Any, tasks: Any) -> tuple[dict[str, Any], Index]:

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from skmtl.losses import Loss
 from skmtl.model_selection.candidates import EPS_FACTORS, Scored, Variant
+from skmtl.model_selection.folds import has_few_labels
 from skmtl.model_selection.scores import SCORES, score_name
 from skmtl.targets import TaskData
 
@@ -22,8 +23,10 @@ MOST_ROWS = 2000
 class Plan:
     """What to try: kernels, numbers of rounds of the metric, multiples of the automatic eps.
 
-    With ``own_strengths`` independent tasks are tried with a strength for each of them too; ``in_steps`` the penalties'
-    own parameters are tried only at the strength that is best for one of them.
+    With ``own_strengths`` independent tasks are tried with a strength for each of them too; ``in_steps`` the best width
+    is refined once, and the penalties' own parameters are tried only at the strength that is best for one of them. With
+    ``every_kernel`` relations of the tasks are tried at the best width of every kernel, too, for tasks with few labels
+    may want another one together.
     """
 
     kernels: tuple[Any, ...]
@@ -31,6 +34,7 @@ class Plan:
     eps_factors: tuple[float, ...] = EPS_FACTORS
     own_strengths: bool = False
     in_steps: bool = False
+    every_kernel: bool = False
 
 
 def recommend(search: Any, data: TaskData, loss: Loss) -> Plan:
@@ -44,7 +48,8 @@ def recommend(search: Any, data: TaskData, loss: Loss) -> Plan:
     few = data.labels.n_rows <= MOST_ROWS or search.n_components is not None
     if not loss.quadratic or sparse.issparse(data.X) or not few:
         return Plan(KERNELS[:1], own_strengths=own and loss.quadratic)
-    return Plan(KERNELS, ROUNDS if with_folds else (0,), EPS_FACTORS[:1], own, in_steps=True)
+    rounds = ROUNDS if with_folds else (0,)
+    return Plan(KERNELS, rounds, EPS_FACTORS[:1], own, in_steps=True, every_kernel=has_few_labels(data))
 
 
 def score_in_steps(

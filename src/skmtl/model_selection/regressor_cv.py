@@ -43,8 +43,10 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         Weights of a common component; by default 0, and 0 and 10 where every row is of one task.
     gammas : array-like, optional
         Inverse widths of the kernel; by default 1/16 to 4 times the median heuristic for "rbf" and "laplacian".
-    cv : int, "loo", splitter or iterable of index pairs, default=5
-        Whole numbers spread the tasks of a long table evenly over the folds.
+    cv : int, "loo", splitter or iterable of index pairs, optional
+        By default 5 folds; 10 for at most 1,000 rows with at most 250 labels of each task and, where some are missing,
+        at most 700 labels or gaps. Whole numbers spread the tasks of a long table, or of one with missing labels,
+        evenly over the folds.
     scoring : str or callable, optional
         One of ``skmtl.model_selection.SCORES``, over known labels: "pooled_r2" (the default), "nmse" or "arrmse",
         averaged over tasks, each task measured by its variance over all rows; "r2" is what ``score`` gives. Or any
@@ -77,7 +79,7 @@ class MultiTaskRegressorCV(MultiTaskSearch):
     metric_rounds : int or list of int, optional
         How often features are scaled by how much the predictors change along them, see
         :class:`MultiTaskRegressor`. Of a list the best number is chosen, on folds that learn the metric on their
-        training rows; at the inverse width that is best without a metric, and those next to it. By default 0, 1 and 2
+        training rows; at the inverse width that is best without a metric. By default 0, 1 and 2
         are tried with ``kernel="auto"`` on folds, else 0.
     feature_groups : array-like of shape (n_features,), optional
         Groups of features that are scaled together.
@@ -150,7 +152,7 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         eps_factors: Grid = None,
         commons: Grid = None,
         gammas: Grid = None,
-        cv: Any = 5,
+        cv: Any = None,
         scoring: Any = None,
         rule: str = "best",
         n_jobs: int | None = None,

@@ -45,6 +45,8 @@ from skmtl.model_selection.scores import SCORES, Evaluate, own_evaluate, own_sco
 from skmtl.solvers.training import Effort
 from skmtl.targets import TaskData
 
+# Inverse widths between those of the grid, on both sides of the best one.
+FINER = (0.5, 2.0)
 NO_SCORES = CandidateScores(np.empty((0, 0)), np.empty((0, 0)), np.empty(0))
 # Scores candidates on the training sets of a source.
 Run = Callable[[TrainingSource, Sequence[Candidate]], CandidateScores]
@@ -146,6 +148,13 @@ def _score_grid(search: Any, sources: _Sources, run: Run, progress: Progress, n_
         if not scored[-1][1].finished:
             # Interrupted: what is there has to do.
             return _join(scored)
+    if plan.in_steps and search.gammas is None:
+        found = _best(scored).geometry
+        near = [] if found.gamma is None else [replace(found, gamma=step * found.gamma) for step in FINER]
+        scored += [score(sources.open(geometry), variants[:1]) for geometry in near]
+        if not all(outcome.finished for _, outcome in scored):
+            return _join(scored)
+    alone = list(scored)
     if rounds != [0]:
         scalable = [one for one in scored if is_scalable(one[0][0].geometry.kernel)]
         best = _best(scalable)
@@ -155,7 +164,6 @@ def _score_grid(search: Any, sources: _Sources, run: Run, progress: Progress, n_
             sources.loss,
             best,
             rounds=rounds,
-            gammas=gammas[best.geometry.kernel],
             score=lambda source: score(source, variants[:1], [best.settings.common]),
         )
         scored = (scored if 0 in rounds else []) + [outcome for _, outcome in tried]
@@ -169,11 +177,23 @@ def _score_grid(search: Any, sources: _Sources, run: Run, progress: Progress, n_
         effort, rest = search_effort(sources.model), {"cv": search.cv, "scoring": search.scoring}
         scored.append(score_own_strengths(sources.open(best.geometry), best, chances, effort=effort, **rest))
     parts = [best.settings.common] if best.geometry.metric_rounds else commons
-    chosen = sources.open(best.geometry)
     if not plan.in_steps:
-        return _join([*scored, score(chosen, variants[1:], parts)])
-    strengths = alphas[best.geometry.kernel]
-    return _join([*scored, *score_in_steps(variants[1:], strengths, lambda some, at: score(chosen, some, parts, at))])
+        return _join([*scored, score(sources.open(best.geometry), variants[1:], parts)])
+    places = {best.geometry: parts}
+    if plan.every_kernel:
+        places |= {place: commons for place in _best_widths(alone, kernels) if place not in places}
+
+    def share(place: Geometry, parts: Sequence[float]) -> list[Scored]:
+        source = sources.open(place)
+        return score_in_steps(variants[1:], alphas[place.kernel], lambda some, at: score(source, some, parts, at))
+
+    return _join([*scored, *(one for place, parts in places.items() for one in share(place, parts))])
+
+
+def _best_widths(scored: Sequence[Scored], kernels: Sequence[Any]) -> list[Geometry]:
+    """The best geometry of every kernel."""
+    of_kernel = [[one for one in scored if one[0][0].geometry.kernel == kernel] for kernel in kernels]
+    return [_best(some).geometry for some in of_kernel]
 
 
 def _join(scored: Sequence[Scored]) -> Scored:

@@ -19,7 +19,8 @@ DENSE_SHARE = 0.95
 MAX_CG_STEPS = 500
 MAX_BACKTRACKS = 40
 NOTHING_LEFT = 1e-9
-# The share of what a model promises that a step must gain; steps within the model, and what share of all the last gains.
+# The share of what a model promises that a step must gain; steps within the model, and the share of all their gains
+# below which there is no further one.
 ENOUGH_GAIN = 1e-4
 MAX_MODEL_STEPS, MODEL_SHARE = 3, 0.03
 # A ridge of this share of the mean of diag(S) needs no continuation; stages need no more than this accuracy.

@@ -26,7 +26,7 @@ class TaskFactor:
         self.exact = np.count_nonzero(A) == np.count_nonzero(self.A)
         counts = entries.counts.astype(float)
         self.cost, self.step_cost = float(np.sum(counts**3)) / 3.0, 2.0 * WAIT * float(np.sum(counts**2))
-        self._factors = [self._factorize(t, float(A[t, t])) for t in np.flatnonzero(counts)]
+        self._factors = [self._factorize(int(t), float(A[t, t])) for t in np.flatnonzero(counts)]
 
     def _factorize(self, t: int, a: float) -> tuple[slice, Array, Array]:
         """The labels of a task, the factor L of its block, and L^-1 times its constant direction, of length one."""

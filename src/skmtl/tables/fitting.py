@@ -15,6 +15,7 @@ from skmtl.model_selection import (
     StructurePath,
     choose_parameters,
     compare_methods,
+    describe_gains,
     given_parameters,
     interval_coverage,
     judge_choice,
@@ -22,6 +23,7 @@ from skmtl.model_selection import (
     readable_graph,
     structure_path,
 )
+from skmtl.model_selection.gains import STEPS
 from skmtl.model_selection.kernel_choice import N_FOLDS, Callback, at_kernel, count_factor, take_rows
 from skmtl.model_selection.recommended import KERNELS
 from skmtl.penalties import Independent, Sparse
@@ -37,7 +39,7 @@ N_HALVES = 20
 # Rows for these with kernels other than the linear one.
 MOST_GRAPH_ROWS = 2000
 # With gaps a fit factorizes labels, or gaps, of which there may be this many.
-MOST_GRAPH_LABELS = 1000
+MOST_GRAPH_LABELS = 600
 # Rows on which several methods are compared, each with all its candidates in folds within folds.
 MOST_COMPARED_ROWS = 20_000
 # With independent tasks, with which all are compared, these are five.
@@ -212,7 +214,7 @@ def compare_table(
     comparison : DataFrame
         As :func:`skmtl.compare_methods` returns it.
     reasons : tuple of str
-        Which kernel and which rows were used, and why, as sentences.
+        Which kernel and which rows were used, and why, and what kernel, metric and graph gained, as sentences.
 
     See Also
     --------
@@ -242,8 +244,10 @@ def compare_table(
     options = {"estimator": one, "cv": N_FOLDS, "n_jobs": search.n_jobs, **some}
     comparison = compare_methods(Z[rows], Y, list(methods), **options, callback=comparing)
     sampled = f"Methods are compared on {len(rows)} of {len(Z)} rows, drawn at random." if len(rows) < len(Z) else ""
-    kernel = [reason for reason in found.reasons if "kernel" in reason]
-    return comparison, (*kernel, *([sampled] if sampled else []))
+    # What the graph adds belongs to the same sentence, and is known only now.
+    before, gains = describe_gains(found.contest, STEPS[:-1]), describe_gains(found.contest, comparison=comparison)
+    kernel = [reason for reason in found.reasons if "kernel" in reason and reason != before]
+    return comparison, (*kernel, *([sampled] if sampled else []), gains)
 
 
 def _prepare(problem: TableProblem, search: Any) -> tuple[Any, Any]:

@@ -1,5 +1,6 @@
 """Labels in memory: a table with gaps, or one label per row."""
 
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,12 @@ class _InMemory:
     in_blocks = False
     long = False
 
-    def stats(self: Any) -> TaskStats:
+    def stats(self) -> TaskStats:
+        return self._stats
+
+    @cached_property
+    def _stats(self: Any) -> TaskStats:
+        # Every score of every candidate asks for them.
         return TaskStats.from_labels(self)
 
     def scaled(self: Any, scaling: Scaling) -> Any:
