@@ -5,6 +5,7 @@ import pytest
 from problems import related_tasks
 
 import skmtl.solvers.cost
+import skmtl.solvers.missing_fit
 import skmtl.solvers.missing_labels
 from skmtl import MultiTaskRegressor
 from skmtl._linalg import symmetric_part
@@ -108,7 +109,7 @@ def test_curvature_at_once_is_curvature_by_direction(rng, road, monkeypatch):
     A, D = make_structure(rng), make_structure(rng) - make_structure(rng)
     found = []
     for form in (True, False):
-        monkeypatch.setattr(skmtl.solvers.missing_labels, "worth_forming_curvature", lambda *_, form=form: form)
+        monkeypatch.setattr(skmtl.solvers.missing_fit, "worth_forming_curvature", lambda *_, form=form: form)
         found.append(MissingLabelRidge(observed, 0.05, road).solve(A).hessian(D))
     np.testing.assert_allclose(found[0], found[1], rtol=1e-8, atol=1e-10)
 

@@ -8,7 +8,7 @@ from skmtl.objective import Supervised
 from skmtl.solvers.design import spectrum
 from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.moments import LARGEST_GRAMS, ReadMoments, ReadNormal, TableMoments
-from skmtl.solvers.observed import ObservedMoments
+from skmtl.solvers.observed_moments import ObservedMoments
 from skmtl.solvers.ridge import Ridge
 from skmtl.targets import BlockLabels
 
