@@ -224,17 +224,20 @@ def sweep(count):
         X, Y, params, labels, words = random_shape(seed)
         started = time.perf_counter()
         est = MultiTaskRegressor(Sparse(0.9), **params).fit(X, Y)
-        rows.append((time.perf_counter() - started, labels, est.solution_.gap, words))
+        n_tasks = Y.shape[1]
+        rows.append((time.perf_counter() - started, labels + n_tasks * (n_tasks + 1) // 2, est.solution_.gap, words))
     sizes = np.array([np.log10(row[1]) for row in rows])
     classes = np.digitize(sizes, [2.0, 2.5, 3.0, 3.5, 4.0, 4.5])
     seconds = np.array([row[0] for row in rows])
-    print(f"\n{count} random shapes, by the number of labels; bar {MOST_MEDIANS:.0f} times the median")
+    print(
+        f"\n{count} random shapes, by the number of unknowns, labels and relations; bar {MOST_MEDIANS:.0f} times the median"
+    )
     for k in np.unique(classes):
         own = seconds[classes == k]
         worst = int(np.flatnonzero(classes == k)[own.argmax()])
         ratio = own.max() / np.median(own)
         print(
-            f"  up to {10.0 ** (2.0 + 0.5 * k):8.0f} labels: {len(own):3d} fits, median {np.median(own):7.3f} s, worst "
+            f"  up to {10.0 ** (2.0 + 0.5 * k):8.0f} unknowns: {len(own):3d} fits, median {np.median(own):7.3f} s, worst "
             f"{own.max():7.3f} s = {ratio:4.1f} (seed {worst}: {rows[worst][3]})  {verdict(ratio <= MOST_MEDIANS)}"
         )
     open_ended = [(seed, row[2]) for seed, row in enumerate(rows) if row[2] > 1e-6]
