@@ -230,15 +230,16 @@ def sweep(count):
     classes = np.digitize(sizes, [2.0, 2.5, 3.0, 3.5, 4.0, 4.5])
     seconds = np.array([row[0] for row in rows])
     print(
-        f"\n{count} random shapes, by the number of unknowns, labels and relations; bar {MOST_MEDIANS:.0f} times the median"
+        f"\n{count} random shapes, by the number of unknowns (labels and relations); "
+        f"bar {MOST_MEDIANS:.0f} times the median"
     )
     for k in np.unique(classes):
         own = seconds[classes == k]
         worst = int(np.flatnonzero(classes == k)[own.argmax()])
         ratio = own.max() / np.median(own)
         print(
-            f"  up to {10.0 ** (2.0 + 0.5 * k):8.0f} unknowns: {len(own):3d} fits, median {np.median(own):7.3f} s, worst "
-            f"{own.max():7.3f} s = {ratio:4.1f} (seed {worst}: {rows[worst][3]})  {verdict(ratio <= MOST_MEDIANS)}"
+            f"  up to {10.0 ** (2.0 + 0.5 * k):8.0f} unknowns: {len(own):3d} fits, median {np.median(own):7.3f} s, "
+            f"worst {own.max():7.3f} s = {ratio:4.1f} (seed {worst}: {rows[worst][3]})  {verdict(ratio <= MOST_MEDIANS)}"
         )
     open_ended = [(seed, row[2]) for seed, row in enumerate(rows) if row[2] > 1e-6]
     print(f"  not certified: {open_ended or 'none'}  {verdict(not open_ended)}")
