@@ -239,7 +239,8 @@ def sweep(count):
         ratio = own.max() / np.median(own)
         print(
             f"  up to {10.0 ** (2.0 + 0.5 * k):8.0f} unknowns: {len(own):3d} fits, median {np.median(own):7.3f} s, "
-            f"worst {own.max():7.3f} s = {ratio:4.1f} (seed {worst}: {rows[worst][3]})  {verdict(ratio <= MOST_MEDIANS)}"
+            f"worst {own.max():7.3f} s = {ratio:4.1f} (seed {worst}: {rows[worst][3]})  "
+            f"{verdict(ratio <= MOST_MEDIANS)}"
         )
     open_ended = [(seed, row[2]) for seed, row in enumerate(rows) if row[2] > 1e-6]
     print(f"  not certified: {open_ended or 'none'}  {verdict(not open_ended)}")

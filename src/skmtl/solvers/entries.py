@@ -51,7 +51,18 @@ class Entries:
         """K_ii' between the labels of one task, in Fortran's order, which LAPACK overwrites."""
         K, place = self._row_kernel
         own = place[self.slices[t]]
-        return np.asfortranarray(K[np.ix_(own, own)])
+        # It is symmetric.
+        return np.asarray(K[np.ix_(own, own)].T)
+
+    def mixed(self, c: Array, A: Array) -> Array:
+        """The sum of K_ii' A_tt' c over all labels, at each label."""
+        if self._labels.y.ndim == 1 or len(self._Phi) > 2 * self._Phi.shape[1]:
+            return self.scores(self.adjoint(c) @ A)
+        # Of a table, one product with the kernel is shorter than two with the features.
+        K, place = self._row_kernel
+        C = np.zeros((len(K), len(A)))
+        C[place, self.task] = c
+        return np.asarray((K @ C @ A)[place, self.task])
 
     def rows(self) -> Array:
         """The features of each label's row, of shape (n_labels, r)."""

@@ -128,7 +128,7 @@ def dual_coefficients(factor: Inverse, entries: Entries, A: Array, ridge: float,
     """
 
     def apply(c: Array) -> Array:
-        return entries.centred(entries.scores(entries.adjoint(c) @ A) + ridge * entries.inverse_weight * c)
+        return entries.centred(entries.mixed(c, A) + ridge * entries.inverse_weight * c)
 
     def finished(left: Array, _: float) -> bool:
         # The gap of predictors and dual coefficients that belong to one another is the error that is left in y.
