@@ -200,5 +200,5 @@ def test_what_counts_is_the_labels_of_a_task(rng):
     X, Y = rng.standard_normal((500, 2)), rng.standard_normal((500, 2))
     Y[:250, 0] = Y[250:, 1] = np.nan
     assert len(make_splits(None, clean(MultiTaskRegressor(), X, Y))) == 10
-    grouped = clean(MultiTaskRegressor(), X[:200], rng.standard_normal((200, 2))).grouped(np.arange(200) // 20)
+    grouped = clean(MultiTaskRegressor(), X[:200], rng.standard_normal((200, 2)), groups=np.arange(200) // 20)
     assert len(make_splits(None, grouped)) == 5

@@ -41,7 +41,7 @@ def test_slopes_are_those_of_the_least_log_loss(together, rng):
         # Labels are softened by as much as one more of each class would (Platt).
         positive, negative = w[label > 0].sum(), w[label < 0].sum()
         target = np.where(label > 0, (positive + 1) / (positive + 2), 1 / (negative + 2))
-        for side, slope in ((s > 0, found.above[t]), (s < 0, found.below[t])):
+        for side, slope in ((s > 0, found.above[1, t]), (s < 0, found.below[1, t])):
             assert slope == pytest.approx(slope_by_search(s[side], target[side], w[side]), rel=5e-3)
 
 
@@ -49,20 +49,29 @@ def test_a_side_without_scores_has_the_slope_of_the_other_and_no_slope_falls(rng
     score = np.abs(rng.standard_normal((20, 1))) + 0.1
     labels = TableLabels(np.where(np.arange(20)[:, None] % 4, 1.0, -1.0), np.ones((20, 1)))
     found = calibrate(score, labels, together=False)
-    assert found.above[0] == found.below[0] > 0.0
+    assert found.above[1, 0] == found.below[1, 0] > 0.0
     other = calibrate(-score, labels, together=False)
     # Scores below zero of labels that are mostly positive: as flat as slopes may be.
     size = np.sqrt(np.mean(score**2))
-    assert other.above[0] == other.below[0] == pytest.approx(LEAST_SLOPE / size)
+    assert other.above[1, 0] == other.below[1, 0] == pytest.approx(LEAST_SLOPE / size)
     nothing = calibrate(np.zeros((20, 1)), labels, together=False)
-    assert (nothing.above[0], nothing.below[0]) == (0.0, 0.0)
+    np.testing.assert_array_equal(nothing, np.zeros((2, 3, 1)))
 
 
 def test_log_odds_bend_at_zero():
-    calibration = Calibration(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    # Through zero, one slope above and another below.
+    above, below = np.array([[0.0, 0.0], [1.0, 2.0], [0.0, 0.0]]), np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0]])
+    calibration = Calibration(above, below)
     F = np.array([[1.0, -1.0], [-2.0, 2.0]])
     np.testing.assert_array_equal(calibration.log_odds(F), [[1.0, -4.0], [-6.0, 4.0]])
     np.testing.assert_array_equal(calibration.log_odds(np.array([1.0, -1.0]), np.array([1, 0])), [2.0, -3.0])
+
+
+def test_a_line_with_a_start_never_crosses_to_the_other_side():
+    """Above zero odds are at least even however low the line starts, and the order of scores is kept."""
+    calibration = Calibration(np.array([[-2.0], [1.0], [0.01]]), np.array([[0.5], [1.0], [0.01]]))
+    F = np.array([[-3.0], [-0.1], [0.1], [1.0], [4.0]])
+    np.testing.assert_allclose(calibration.log_odds(F).ravel(), [-2.5, -0.001, 0.001, 0.01, 2.0])
 
 
 # Noise ----------------------------------------------------------------------------------------------------------------

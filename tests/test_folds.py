@@ -18,7 +18,7 @@ from skmtl.solvers.training import Effort, Settings
 
 
 def data_of(estimator, X, y, tasks=None, weight=None, groups=None):
-    return clean(estimator, X, y, weight, tasks).grouped(groups)
+    return clean(estimator, X, y, weight, tasks, groups)
 
 
 def same_splits(splits, others):

@@ -16,6 +16,8 @@ FIRST_STEP_TOL = 1e-3
 # Of a step that is the least of a quadratic function, the error that is allowed, to the next step's.
 SQUARED_ERROR = 0.03
 TINY = float(np.finfo(float).tiny)
+# One round may lose by what the last one was wrong by, but not so many, one after another.
+MOST_LOSSES = 3
 # Rounds are hopeless when this many gain less than this share of tol, and the gap at their pace, were it this many
 # times quicker, would not close in the rounds that are left. A gap of this many times tol may close by chance.
 WINDOW, NOTHING_GAINED, QUICKER, NEARLY_CLOSED = 10, 1e-3, 3.0, 10.0
@@ -39,7 +41,7 @@ def alternate(
     finest = 0.1 * tol
     step_tol = max(FIRST_STEP_TOL, finest)
     fit = problem.fit(A, tol=_fit_tol(problem, step_tol))
-    value, gain, n_iter = problem.objective(A, fit), np.inf, 0
+    value, gain, n_iter, losses = problem.objective(A, fit), np.inf, 0, 0
     for n_iter in range(1, max_iter + 1):
         if prove.may_pass(n_iter, gain, value) and prove(A, _refit(problem, A, fit, tol)).gap <= tol:
             proof = _finish(problem, A, fit, tol, prove)
@@ -54,7 +56,8 @@ def alternate(
             if candidate_value < value:
                 break
         gain = value - candidate_value
-        if step_tol <= finest and not gain >= -tol * abs(value):
+        losses = losses + 1 if step_tol <= finest and not gain >= -tol * abs(value) else 0
+        if losses > MOST_LOSSES:
             # Rounds of exact steps never lose: rounding has the last word, and further rounds would drift away.
             break
         A, fit, value = candidate, candidate_fit, candidate_value
