@@ -16,8 +16,8 @@ FIRST_STEP_TOL = 1e-3
 # Of a step that is the least of a quadratic function, the error that is allowed, to the next step's.
 SQUARED_ERROR = 0.03
 TINY = float(np.finfo(float).tiny)
-# One round may lose by what the last one was wrong by, but not so many, one after another.
-MOST_LOSSES = 3
+# A round may lose by what the last one was wrong by, but not more than this share, and not so many one after another.
+LARGE_LOSS, MOST_LOSSES = 1e-2, 3
 # Rounds are hopeless when this many gain less than this share of tol, and the gap at their pace, were it this many
 # times quicker, would not close in the rounds that are left. A gap of this many times tol may close by chance.
 WINDOW, NOTHING_GAINED, QUICKER, NEARLY_CLOSED = 10, 1e-3, 3.0, 10.0
@@ -57,7 +57,7 @@ def alternate(
                 break
         gain = value - candidate_value
         losses = losses + 1 if step_tol <= finest and not gain >= -tol * abs(value) else 0
-        if losses > MOST_LOSSES:
+        if losses > MOST_LOSSES or (losses and not gain >= -LARGE_LOSS * abs(value)):
             # Rounds of exact steps never lose: rounding has the last word, and further rounds would drift away.
             break
         A, fit, value = candidate, candidate_fit, candidate_value
