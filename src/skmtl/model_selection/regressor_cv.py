@@ -44,9 +44,9 @@ class MultiTaskRegressorCV(MultiTaskSearch):
     gammas : array-like, optional
         Inverse widths of the kernel; by default 1/16 to 4 times the median heuristic for "rbf" and "laplacian".
     cv : int, "loo", splitter or iterable of index pairs, optional
-        By default 5 folds; 10 for at most 1,000 rows with at most 250 labels of each task and, where some are missing,
-        at most 700 labels or gaps. Whole numbers spread the tasks of a long table, or of one with missing labels,
-        evenly over the folds.
+        By default 5 folds; with ``kernel="auto"`` 10 for at most 1,000 rows with at most 250 labels of each task and,
+        where some are missing, at most 700 labels or gaps. Whole numbers spread the tasks of a long table, or of one
+        with missing labels, evenly over the folds.
     scoring : str or callable, optional
         One of ``skmtl.model_selection.SCORES``, over known labels: "pooled_r2" (the default), "nmse" or "arrmse",
         averaged over tasks, each task measured by its variance over all rows; "r2" is what ``score`` gives. Or any

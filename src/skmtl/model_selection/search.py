@@ -36,7 +36,16 @@ from skmtl.model_selection.candidates import (
     row_means,
     search_effort,
 )
-from skmtl.model_selection.folds import Fold, Progress, Split, TrainingSource, keep_finished, make_splits, one_ahead
+from skmtl.model_selection.folds import (
+    N_FOLDS,
+    Fold,
+    Progress,
+    Split,
+    TrainingSource,
+    keep_finished,
+    make_splits,
+    one_ahead,
+)
 from skmtl.model_selection.loo import check_loo, loo_splits, search_loo
 from skmtl.model_selection.metric_choice import check_metric_rounds, is_scalable, score_rounds
 from skmtl.model_selection.own_strengths import score_own_strengths
@@ -75,7 +84,9 @@ def select(search: Any, model: Any, data: TaskData, loss: Loss) -> Selection:
     progress = Progress(search.callback, verbose=bool(search.verbose))
     if is_loo(search.cv) and data.groups is not None:
         raise ValueError('cv="loo" leaves out one row at a time, not a group; pass a number of folds.')
-    splits = None if is_loo(search.cv) else make_splits(search.cv, data)
+    # Without a kernel that is given, the number of folds is a part of what is recommended.
+    cv = N_FOLDS if search.cv is None and not is_auto(search.kernel) else search.cv
+    splits = None if is_loo(cv) else make_splits(cv, data)
     run = make_run(model, data, loss, splits, scoring=search.scoring, n_jobs=search.n_jobs, progress=progress)
     sources = _Sources(model, data, loss)
     candidates, outcome = _score_grid(search, sources, run, progress, 1 if splits is None else len(splits))

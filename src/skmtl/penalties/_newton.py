@@ -103,8 +103,8 @@ def active_newton(
         gradient = point.gradient + identity
         piece = norm.piece(A, gradient)
         D, decrease = _newton_direction(point, piece, forcing)
-        accepted = _take_whole(smooth, objective, A, value, D, piece)
-        if accepted is None:
+        accepted = _stay_on_piece(smooth, objective, A, value, D, piece, 1 if point.dear else MAX_BACKTRACKS)
+        if accepted is None and point.dear:
             end = _model_minimizer(point, norm, A, gradient, D, piece, forcing)
             slope = float(np.sum(gradient * (end - A))) + norm.value(end) - norm.value(A)
             accepted = _backtrack(smooth, objective, A, value, end - A, slope)
@@ -136,22 +136,26 @@ def _newton_direction(point: SmoothPoint, piece: Piece, forcing: float) -> tuple
     return D, -float(np.sum(D * piece.residual))
 
 
-def _take_whole(
+def _stay_on_piece(
     smooth: Smooth,
     objective: Callable[[Array, SmoothPoint], float],
     A: Array,
     value: float,
     D: Array,
     piece: Piece,
+    max_tries: int,
 ) -> tuple[Array, SmoothPoint, float] | None:
-    """The whole step along D to where its piece ends, if it gains enough."""
-    trial = piece.land(A + D)
-    point = smooth(trial)
-    if point is None:
-        return None
-    trial_value = objective(trial, point)
-    enough = trial_value <= value + ENOUGH_GAIN * float(np.sum(piece.residual * (trial - A)))
-    return (trial, point, trial_value) if enough else None
+    """The first step along D that gains enough, with all that has left the piece where it ends."""
+    step = 1.0
+    for _ in range(max_tries):
+        trial = piece.land(A + step * D)
+        point = smooth(trial)
+        if point is not None:
+            trial_value = objective(trial, point)
+            if trial_value <= value + ENOUGH_GAIN * float(np.sum(piece.residual * (trial - A))):
+                return trial, point, trial_value
+        step *= 0.5
+    return None
 
 
 def _model_minimizer(

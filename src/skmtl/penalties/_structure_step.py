@@ -45,6 +45,8 @@ class NormPenalty(Protocol):
 class _TraceInverse:
     """tr(A^-1 S) seen from A = P^-1."""
 
+    dear = False
+
     def __init__(self, P: Array, S: Array) -> None:
         self.P = P
         self.Q = symmetric_part(P @ S @ P)

@@ -42,6 +42,8 @@ class SmoothPoint(Protocol):
 
     value: float
     P: Array
+    # Whether the value at another matrix costs as much as many products with the Hessian.
+    dear: bool
 
     @property
     def gradient(self) -> Array: ...

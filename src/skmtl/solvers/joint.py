@@ -45,6 +45,8 @@ class _Eliminated:
     def __init__(self, problem: Problem, A: Array, P: Array, eps: float, tol: float) -> None:
         self.fit = cast(EliminatedFit, problem.fit(A, tol=tol))
         self.P, self._eps = P, eps
+        supervised = cast(Eliminable, problem.supervised)
+        self.dear = supervised.exact_curvature and not supervised.quick
         self.value = self.fit.value / problem.alpha + eps * float(np.trace(P))
 
     # What follows is needed only where a step is taken.
