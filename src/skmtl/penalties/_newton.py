@@ -16,7 +16,7 @@ from skmtl.penalties.base import ASK_EARLY, Certify, Smooth, SmoothPoint
 
 # Above this share of free entries the preconditioner that inverts the whole space pays.
 DENSE_SHARE = 0.95
-MAX_CG_STEPS = 500
+MAX_CG_STEPS = 100
 MAX_BACKTRACKS = 40
 NOTHING_LEFT = 1e-9
 # The share of what a model promises that a step must gain; steps within the model, and the share of all their gains
