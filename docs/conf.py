@@ -83,7 +83,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "within_subsection_order": "FileNameSortKey",
-    "subsection_order": ExplicitOrder([f"../examples/{part}" for part in ("graph", "labels", "work")]),
+    "subsection_order": ExplicitOrder([f"../examples/{part}" for part in ("graph", "labels", "practice")]),
     "show_memory": False,
     # Its page of times loads scripts from elsewhere.
     "write_computation_times": False,

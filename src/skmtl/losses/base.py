@@ -69,6 +69,7 @@ class Loss(BaseEstimator):
 
     def curvature(self, Y: Array, F: Array, weight: Array) -> Array:
         """Second derivative of ``value`` in each entry of F, or a bound that serves in its place; none with corners."""
+        # Solvers ask ``has_corner`` first. Zero, which is true almost everywhere, would lead Newton's method astray.
         raise NotImplementedError(f"{self.name!r} has no curvature; use smoothed(width).")
 
     def conjugate(self, Y: Array, U: Array, weight: Array) -> float:

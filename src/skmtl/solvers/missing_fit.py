@@ -42,8 +42,8 @@ class Response(Protocol):
     def along(self, P: Array) -> Callable[[Array], Array]:
         """D -> P' Phi' M^-1 Phi P D, or near that, for changes D of the structure."""
 
-    def curvature(self, P: Array) -> Array:
-        """<P D, Phi' M^-1 Phi P D'> for all ``pairs`` D and D' at once."""
+    def curvature(self, P: Array) -> Array | None:
+        """<P D, Phi' M^-1 Phi P D'> for all ``pairs`` D and D' at once; None where that is never formed."""
 
 
 class PredictorSystem(Response, Protocol):

@@ -77,6 +77,9 @@ class ObservedMoments:
     def bases(self) -> list[TaskBasis]:
         return self._bases
 
+    # Rows have gone by when these could be asked: whoever does so without asking ``has_entries`` or ``n_missing`` first
+    # is wrong, and learns it here rather than from empty labels.
+
     def entries(self) -> Entries:
         raise NotImplementedError("labels that are read in blocks are not kept.")
 

@@ -13,6 +13,7 @@ Both are symmetric, positive definite and have the same spectrum but for n alpha
 P = Phi'C by ``-Phi' M^-1 Phi P D``: that is all that the joint Newton needs.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Protocol
 
@@ -215,21 +216,22 @@ class FeatureSystem:
         return np.asarray(linalg.blas.dtrsm(1.0, self._R, moved, trans_a=1))
 
 
-class Unformed:
+class Unformed(ABC):
     """A system whose products with a direction are cheap, so that nothing is formed."""
 
     step_cost, curvature_cost = 0.0, np.inf
 
+    @abstractmethod
     def respond(self, E: Array) -> Array:
         """Phi' M^-1 Phi E, or near that, of shape (r, n_tasks)."""
-        raise NotImplementedError
 
     def along(self, P: Array) -> Callable[[Array], Array]:
         """D -> P' Phi' M^-1 Phi P D."""
         return lambda D: np.asarray(P.T @ self.respond(P @ D))
 
-    def curvature(self, P: Array) -> Array:
-        raise NotImplementedError
+    def curvature(self, P: Array) -> Array | None:
+        """None: directions are taken one by one."""
+        return None
 
 
 class SeparateSystem(Unformed):

@@ -13,8 +13,7 @@ from scipy import linalg
 
 from skmtl._linalg import Array, cholesky, conjugate_gradients, symmetric_part
 from skmtl.solvers.observed import Observed
-from skmtl.solvers.systems import MAX_ROUNDS, MAX_STEPS, ROUNDING, Unformed
-from skmtl.solvers.whitening import Whitening
+from skmtl.solvers.systems import MAX_ROUNDS, MAX_STEPS, ROUNDING, MeanSystem, Unformed
 
 # Leading eigenvectors of the structure that are solved for together, and the size that their system may have.
 N_SHARED, LARGEST_SHARED = 10, 400
@@ -84,11 +83,9 @@ class TaskBlockSystem(Unformed):
         return conjugate_gradients(self._counted, left, self._precondition, finished, max_steps=MAX_STEPS)
 
     @cached_property
-    def _white(self) -> Whitening:
-        return Whitening(symmetric_part(self._root @ self._root.T), self._observed.shares)
+    def _mean(self) -> MeanSystem:
+        return MeanSystem(self._observed, symmetric_part(self._root @ self._root.T), self._ridge)
 
     def respond(self, E: Array) -> Array:
         """Phi' M^-1 Phi E with the mean of all G_t, times the share of each task, of shape (r, n_tasks)."""
-        values = self._observed.values[:, None]
-        near = self._white.whiten_gradient(values * (E * self._observed.shares))
-        return self._white.times_inverse(near / (self._ridge + values * self._white.squares))
+        return self._mean.respond(E)
