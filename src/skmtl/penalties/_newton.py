@@ -20,9 +20,9 @@ MAX_CG_STEPS = 100
 MAX_BACKTRACKS = 40
 NOTHING_LEFT = 1e-9
 # The share of what a model promises that a step must gain; steps within the model, and the share of all their gains
-# below which there is no further one.
+# below which there is no further one. Each of them needs only a direction that is roughly right: the next makes up for it.
 ENOUGH_GAIN = 1e-4
-MAX_MODEL_STEPS, MODEL_SHARE = 3, 0.03
+MAX_MODEL_STEPS, MODEL_SHARE, MODEL_FORCING = 3, 0.03, 0.5
 # A ridge of this share of the mean of diag(S) needs no continuation; stages need no more than this accuracy.
 GENTLE_RIDGE = 3e-2
 STAGE_TOL = 1e-7
@@ -105,7 +105,7 @@ def active_newton(
         D, decrease = _newton_direction(point, piece, forcing)
         accepted = _stay_on_piece(smooth, objective, A, value, D, piece, 1 if point.dear else MAX_BACKTRACKS)
         if accepted is None and point.dear:
-            end = _model_minimizer(point, norm, A, gradient, D, piece, forcing)
+            end = _model_minimizer(point, norm, A, gradient, D, piece)
             slope = float(np.sum(gradient * (end - A))) + norm.value(end) - norm.value(A)
             accepted = _backtrack(smooth, objective, A, value, end - A, slope)
         if accepted is None:
@@ -159,7 +159,7 @@ def _stay_on_piece(
 
 
 def _model_minimizer(
-    point: SmoothPoint, norm: RelationNorm, A: Array, gradient: Array, D: Array, piece: Piece, forcing: float
+    point: SmoothPoint, norm: RelationNorm, A: Array, gradient: Array, D: Array, piece: Piece
 ) -> Array:
     """Where the norm and Newton's model of all else are least, roughly; D is the first step there.
 
@@ -184,7 +184,7 @@ def _model_minimizer(
         if gain <= MODEL_SHARE * gained:
             break
         piece = norm.piece(B, gradient + moved)
-        D, _ = _newton_direction(point, piece, forcing)
+        D, _ = _newton_direction(point, piece, MODEL_FORCING)
     return B
 
 
