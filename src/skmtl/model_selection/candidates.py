@@ -32,6 +32,8 @@ ROWS_FOR_MEDIAN = 500
 # Candidates are compared to no more accuracy than this, relative to the objective.
 SEARCH_ACCURACY = 1e-3
 RULES = ("best", "1se")
+# Scores that differ by no more than this share of their standard error are level.
+LEVEL = 0.1
 # Parameters that are shown only where several values were tried.
 SELDOM = ("kernel", "metric_rounds", "metric_alpha")
 
@@ -263,6 +265,26 @@ def choose(outcome: CandidateScores, rule: str) -> int:
     allowed = means[best] - means <= standard_error(behind)
     allowed[best] = True
     return int(min(np.flatnonzero(allowed), key=lambda c: (edges[c], -means[c])))
+
+
+def middle_alpha(alphas: Sequence[float], scores: Array, best: int, alike: Sequence[bool]) -> int:
+    """The number of the candidate whose alpha is in the middle of those that are level with the best.
+
+    For scores that see nothing but an order: predictors that are shrunk to almost nothing keep theirs, so that many
+    alphas may be level, and chance would take the largest or the smallest. ``scores`` are those of the folds, and
+    ``alike`` the candidates that differ from the best in alpha at most.
+    """
+    order = sorted(np.flatnonzero(alike), key=lambda k: alphas[k])
+    means = row_means(scores)
+    allowed = means[best] - LEVEL * standard_error(scores[[best]])[0]
+    place = first = last = order.index(best)
+    while first > 0 and means[order[first - 1]] >= allowed:
+        first -= 1
+    while last + 1 < len(order) and means[order[last + 1]] >= allowed:
+        last += 1
+    # The best itself where it is one of two in the middle.
+    middle = {(first + last) // 2, (first + last + 1) // 2}
+    return int(order[place if place in middle else max(middle)])
 
 
 def standard_error(differences: Array) -> Array:
