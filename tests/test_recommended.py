@@ -147,4 +147,6 @@ def test_a_comparison_says_what_kernel_metric_and_graph_gained(bent):
     assert len(said) == 1
     assert all(name in said[0] for name in ("kernel (", "metric", "graph (trace"))
     whole = comparison.loc[comparison["task"] == "(all tasks)", "difference"].item()
-    assert float(re.search(r"graph \(trace[^)]*\) ([+-][\d.e-]+\d)", said[0])[1]) == pytest.approx(whole, rel=0.05)
+    assert float(re.search(r"graph \(trace[^)]*\) ([+-]\d+(?:\.\d+)?(?:e-\d+)?)", said[0])[1]) == pytest.approx(
+        whole, rel=0.05
+    )

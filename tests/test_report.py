@@ -350,7 +350,7 @@ def test_scores_that_are_the_same_get_the_same_words(rng):
     est = MultiTaskRegressor("independent").fit(X, Y)
     # The rival is independent tasks too, by another name.
     same = judge_model(est, X, Y, rival={"penalty": Fixed(np.eye(6))}).comparison
-    summary, document = read(est, comparison=same)
+    summary, _ = read(est, comparison=same)
     assert set(same["verdict"]) == {"changes nothing"}
     assert summary["findings"][0][0].startswith("Sharing changes nothing: ")
     assert "try without sharing" not in " ".join(spoken(summary))
