@@ -61,14 +61,14 @@ def test_one_standard_error_takes_the_sparsest_within_it():
 
 def test_of_alphas_that_are_level_the_middle_one_is_taken():
     noise = np.array([-0.1, 0.1])  # a standard error of 0.1, so that 0.01 is level
-    means = {1e-5: 0.5, 1e-4: 0.895, 1e-3: 0.892, 1e-2: 0.894, 1e-1: 0.898, 1.0: 0.9, 10.0: 0.6, 100.0: 0.899}
+    means = {1e-5: 0.5, 1e-4: 0.895, 1e-3: 0.892, 1e-2: 0.894, 1e-1: 0.898, 1.0: 0.6, 10.0: 0.9}
     alphas, scores = list(means), np.array([mean + noise for mean in means.values()])
-    everyone = [True] * len(alphas)
-    assert middle_alpha(alphas, scores, 5, everyone) == alphas.index(1e-2)
-    # Of two in the middle the better; others than these alphas do not count; what is not level ends the row.
-    assert middle_alpha(alphas, scores, 5, [alpha >= 0.1 for alpha in alphas]) == 5
-    assert middle_alpha(alphas, scores, 5, [alpha in (1e-3, 1.0, 10.0) for alpha in alphas]) == 5
-    assert middle_alpha(alphas, scores, 7, everyone) == 7
+    best, everyone = alphas.index(10.0), [True] * len(alphas)
+    assert alphas[middle_alpha(alphas, scores, best, everyone)] == 1e-2
+    # Of two in the middle the best, else the larger; other candidates than these do not count.
+    assert middle_alpha(alphas, scores, best, [alpha >= 0.1 for alpha in alphas]) == best
+    assert alphas[middle_alpha(alphas, scores, best, [alpha >= 1e-3 for alpha in alphas])] == 0.1
+    assert middle_alpha(alphas, scores, best, [alpha >= 1.0 for alpha in alphas]) == best
 
 
 def test_areas_under_curves_do_not_ask_for_the_strongest_shrinkage(rng):

@@ -274,17 +274,12 @@ def middle_alpha(alphas: Sequence[float], scores: Array, best: int, alike: Seque
     alphas may be level, and chance would take the largest or the smallest. ``scores`` are those of the folds, and
     ``alike`` the candidates that differ from the best in alpha at most.
     """
-    order = sorted(np.flatnonzero(alike), key=lambda k: alphas[k])
     means = row_means(scores)
     allowed = means[best] - LEVEL * standard_error(scores[[best]])[0]
-    place = first = last = order.index(best)
-    while first > 0 and means[order[first - 1]] >= allowed:
-        first -= 1
-    while last + 1 < len(order) and means[order[last + 1]] >= allowed:
-        last += 1
+    level = sorted(np.flatnonzero(np.asarray(alike) & (means >= allowed)), key=lambda k: alphas[k])
     # The best itself where it is one of two in the middle.
-    middle = {(first + last) // 2, (first + last + 1) // 2}
-    return int(order[place if place in middle else max(middle)])
+    middle = {int(level[(len(level) - 1) // 2]), int(level[len(level) // 2])}
+    return best if best in middle else max(middle, key=lambda k: alphas[k])
 
 
 def standard_error(differences: Array) -> Array:
