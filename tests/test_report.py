@@ -210,6 +210,15 @@ def test_pictures_are_there_without_scripts(full):
     assert len(re.findall('class="dots"', page)) == len(NAMES)
 
 
+def test_without_relations_the_first_matrix_is_the_correlation(rng):
+    X, Y = named_tasks(rng, NAMES)
+    est = MultiTaskRegressor("independent").fit(X, Y)
+    page = render(summarize(est))
+    assert 'aria-label="Heat map of the correlation"' in page
+    largest = np.abs(est.correlation_ - np.eye(6)).max()
+    assert f"+{largest:.2g}</output>" in page
+
+
 def test_the_command_is_folded_away(full):
     _, document = read(full.est, about={"command": "skmtl fit " + "x," * 500})
     page = render(summarize(full.est, about={"command": "skmtl fit " + "x," * 500}))

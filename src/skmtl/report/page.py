@@ -13,7 +13,7 @@ from skmtl.model_selection.stability import STABLE
 from skmtl.plotting.names import cut, split_name
 from skmtl.report.intervals import interval_charts
 from skmtl.report.numbers import FILTERS
-from skmtl.report.pictures import draw_graph, draw_matrix, draw_path, draw_predictions
+from skmtl.report.pictures import draw_graph, draw_matrix, draw_path, draw_predictions, shown_matrix
 from skmtl.report.sentences import describe_nearest
 
 # The parts of the script, in this order, make one function.
@@ -73,7 +73,7 @@ def render(summary: dict[str, Any]) -> str:
         room=_room(len(summary["tasks"])),
         weak=[i for i, task in enumerate(summary["tasks"]) if not task["predictable"]],
         matrix=markup(draw_matrix(summary)),
-        limit=max((abs(one["weight"]) for one in summary["relations"]), default=1.0),
+        limit=_largest(summary[shown_matrix(summary)]),
         path_picture=markup(draw_path(summary["path"])) if summary["path"] else "",
         scatters=_scatters(summary, markup),
         first_scatters=FIRST_SCATTERS,
@@ -107,6 +107,11 @@ def _hash(text: str) -> str:
 def _room(n_tasks: int) -> float:
     """How many relations on each half the bound of ``edge_stability`` allows, with one false relation."""
     return round(math.sqrt((2.0 * STABLE - 1.0) * MAX_FALSE * n_tasks * (n_tasks - 1) / 2), 1)
+
+
+def _largest(matrix: list[list[float]]) -> float:
+    """The size of the largest entry off the diagonal; 1 where there is none."""
+    return max((abs(value) for i, row in enumerate(matrix) for value in row[:i]), default=0.0) or 1.0
 
 
 def _view(summary: dict[str, Any], graph: dict[str, Any], markup: Any) -> dict[str, Any]:
