@@ -276,9 +276,9 @@ def middle_alpha(alphas: Sequence[float], scores: Array, best: int, alike: Seque
     """
     means = row_means(scores)
     allowed = means[best] - LEVEL * standard_error(scores[[best]])[0]
-    level = sorted(np.flatnonzero(np.asarray(alike) & (means >= allowed)), key=lambda k: alphas[k])
+    level = sorted(np.flatnonzero(np.asarray(alike) & (means >= allowed)).tolist(), key=lambda k: alphas[k])
     # The best itself where it is one of two in the middle.
-    middle = {int(level[(len(level) - 1) // 2]), int(level[len(level) // 2])}
+    middle = {level[(len(level) - 1) // 2], level[len(level) // 2]}
     return best if best in middle else max(middle, key=lambda k: alphas[k])
 
 
