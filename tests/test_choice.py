@@ -6,13 +6,14 @@ from problems import related_tasks
 from scipy.stats import rankdata
 from sklearn.model_selection import KFold
 
-from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV, compare_methods
+from skmtl import MultiTaskClassifier, MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV, compare_methods
 from skmtl.estimators.clean import clean
 from skmtl.model_selection.candidates import (
     Candidate,
     CandidateScores,
     choose,
     make_results,
+    middle_alpha,
     row_means,
     standard_error,
 )
@@ -56,6 +57,29 @@ def test_one_standard_error_takes_the_sparsest_within_it():
     assert choose(outcome([best, beyond, far], [5, 3, 0]), "1se") == 0
     # Of equally sparse ones, the better.
     assert choose(outcome([best, within, best - behind, far], [5, 3, 3, 0]), "1se") == 2
+
+
+def test_of_alphas_that_are_level_the_middle_one_is_taken():
+    noise = np.array([-0.1, 0.1])  # a standard error of 0.1, so that 0.01 is level
+    means = {1e-5: 0.5, 1e-4: 0.895, 1e-3: 0.892, 1e-2: 0.894, 1e-1: 0.898, 1.0: 0.6, 10.0: 0.9}
+    alphas, scores = list(means), np.array([mean + noise for mean in means.values()])
+    best, everyone = alphas.index(10.0), [True] * len(alphas)
+    assert alphas[middle_alpha(alphas, scores, best, everyone)] == 1e-2
+    # Of two in the middle the best, else the larger; other candidates than these do not count.
+    assert middle_alpha(alphas, scores, best, [alpha >= 0.1 for alpha in alphas]) == best
+    assert alphas[middle_alpha(alphas, scores, best, [alpha >= 1e-3 for alpha in alphas])] == 0.1
+    assert middle_alpha(alphas, scores, best, [alpha >= 1.0 for alpha in alphas]) == best
+
+
+def test_areas_under_curves_do_not_ask_for_the_strongest_shrinkage(rng):
+    X = rng.standard_normal((600, 3))
+    Y = (X @ rng.standard_normal((3, 3)) + 2.0 * rng.standard_normal((600, 3)) > 2.0).astype(int)
+    search = MultiTaskClassifierCV("independent", kernel="linear", scoring="roc_auc").fit(X, Y)
+    scores = search.cv_results_["mean_test_score"]
+    assert np.ptp(scores) < 2e-3  # the order of rows hardly depends on alpha
+    tried = np.unique(search.cv_results_["param_alpha"].filled(np.nan).astype(float))
+    assert tried[1] < search.alpha_ < tried[-2]
+    assert search.best_score_ > scores.max() - 1e-3
 
 
 def test_the_best_itself_is_always_allowed():

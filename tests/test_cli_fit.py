@@ -197,7 +197,9 @@ def test_the_kernel_suits_the_data(run, rng, curved, kernels):
 
 
 def test_one_target_is_a_problem_too(run, small, table):
-    fit(run, table, "--targets", "first")
+    out = fit(run, table, "--targets", "first")
+    assert "There is one task and nothing to share: pooled_r2 is " in out
+    assert "difference" not in out
     assert list(predicted(run, table)) == ["first"]
 
 

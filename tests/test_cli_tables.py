@@ -216,6 +216,8 @@ def test_predict_says_what_is_missing_or_changed(run, rng, tmp_path):
     assert_one_sentence(*run(*predict), "column 'x1' held numbers when the model was fitted, and now 'high'")
     (tmp_path / "new.csv").write_text("")
     assert_one_sentence(*run(*predict), "is empty")
+    assert_one_sentence(*run(*predict, "--interval", "90"), "--interval 90 must lie between 0 and 1; for 90% say 0.9.")
+    assert_one_sentence(*run(*predict, "--interval", "1"), "--interval 1 must lie between 0 and 1, such as 0.9.")
     (tmp_path / "run" / "model.skops").write_bytes(b"PK")
     table.to_csv("new.csv", index=False)
     assert_one_sentence(*run(*predict), "not a model file of skmtl, or it is damaged")

@@ -7,6 +7,7 @@ from problems import BLOCK_MODELS, LAYOUTS, labelled_tables, related_tasks, stru
 
 import skmtl._rows
 import skmtl.estimators.blocks
+import skmtl.estimators.metric
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl._cluster import DaskRows
 from skmtl._validation import is_dask
@@ -53,6 +54,16 @@ def test_dask_is_memory(layout, model, rng, monkeypatch):
     assert est.solution_.objective == pytest.approx(memory.solution_.objective, rel=1e-9)
     assert est.solution_.gap <= 1e-7
     assert est.task_names_.tolist() == memory.task_names_.tolist()
+
+
+def test_a_metric_is_learned_on_the_same_rows_as_in_memory(rng, monkeypatch):
+    X, Y = related_tasks(rng, N, T)
+    monkeypatch.setattr(skmtl.estimators.blocks, "LARGE", 0)
+    monkeypatch.setattr(skmtl.estimators.metric, "MOST_ROWS", 100)
+    model = {"kernel": "rbf", "n_components": 30, "metric_rounds": 1}
+    memory = regressor(**model).fit(X, Y)
+    Xd = spread(X, 70)
+    assert_same(regressor(**model).fit(Xd, spread(Y, 90)), memory, X, Xd)
 
 
 def test_the_certificate_of_a_fit_on_dask(rng):

@@ -210,6 +210,15 @@ def test_pictures_are_there_without_scripts(full):
     assert len(re.findall('class="dots"', page)) == len(NAMES)
 
 
+def test_without_relations_the_first_matrix_is_the_correlation(rng):
+    X, Y = named_tasks(rng, NAMES)
+    est = MultiTaskRegressor("independent").fit(X, Y)
+    page = render(summarize(est))
+    assert 'aria-label="Heat map of the correlation"' in page
+    largest = np.abs(est.correlation_ - np.eye(6)).max()
+    assert f"+{largest:.2g}</output>" in page
+
+
 def test_the_command_is_folded_away(full):
     _, document = read(full.est, about={"command": "skmtl fit " + "x," * 500})
     page = render(summarize(full.est, about={"command": "skmtl fit " + "x," * 500}))
@@ -319,14 +328,57 @@ def test_one_task(rng):
 
 def test_two_tasks_in_one_relation(rng):
     X, Y = named_tasks(rng, ["a", "b"], n_groups=1)
-    summary, _ = read(MultiTaskRegressor(Sparse(0.9)).fit(X, Y))
-    assert summary["related"][0].startswith("1 of 1 pair of tasks is related")
+    est = MultiTaskRegressor(Sparse(0.9)).fit(X, Y)
+    summary, _ = read(est)
+    words = read_aloud(summary, summary["related"])
+    assert words == "The two tasks, a and b, are related in the model, with a negative weight."
+    summary, _ = read(est, stability=edge_stability(est, X, Y, 6))
+    assert read_aloud(summary, summary["related"]).endswith(
+        "with a negative weight. The model that predicts joins them."
+    )
+
+
+def test_where_no_relation_comes_back_the_nearest_is_named(rng):
+    X, Y = named_tasks(rng, list("abc"), noise=3.0)
+    est = MultiTaskRegressor(Sparse(0.3), alpha=1e-2).fit(X, Y)
+    stability = edge_stability(est, X, Y, 10, max_false=1)
+    assert not stability["stable"].any()
+    first = stability.iloc[0]
+    summary, document = read(est, stability=stability)
+    nearest = f"{first['task_a']} and {first['task_b']} come nearest, with {first['frequency']:.0%} of them"
+    assert nearest in read_aloud(summary, summary["related"])
+    # Three pairs: q^2 / (0.8 * 3) <= 1.
+    assert "no more than 1.5 on average" in document.text
+    summary, document = read(est, stability=edge_stability(MultiTaskRegressor(Sparse(0.0)), X, Y, 4))
+    assert "; none is found on any of them. The model that" in read_aloud(summary, summary["related"])
+    assert "on average may be related" not in document.text
+
+
+def test_scores_that_are_the_same_get_the_same_words(rng):
+    X, Y = named_tasks(rng, NAMES)
+    est = MultiTaskRegressor("independent").fit(X, Y)
+    # The rival is independent tasks too, by another name.
+    same = judge_model(est, X, Y, rival={"penalty": Fixed(np.eye(6))}).comparison
+    summary, _ = read(est, comparison=same)
+    assert set(same["verdict"]) == {"changes nothing"}
+    assert summary["findings"][0][0].startswith("Sharing changes nothing: ")
+    assert "try without sharing" not in " ".join(spoken(summary))
+
+
+def test_one_task_is_judged_beside_a_constant_alone(rng):
+    X, Y = named_tasks(rng, ["only"])
+    for penalty in ("independent", "sparse"):
+        est = MultiTaskRegressor(penalty).fit(X, Y)
+        summary, document = read(est, comparison=judge_model(est, X, Y).comparison)
+        assert summary["findings"][0][0].startswith("There is one task and nothing to share: pooled_r2 is ")
+        assert "How well does it predict?" in document.text
+        assert "together" not in document.text
 
 
 def test_no_edge_at_all_names_the_threshold(rng):
     X, Y = named_tasks(rng, NAMES)
     summary, document = read(MultiTaskRegressor(Sparse(0.0)).fit(X, Y))
-    assert "exceeds the threshold 1 \N{MINUS SIGN} mu = 1" in summary["related"][0]
+    assert "exceeds the threshold 1 \N{MINUS SIGN} mu = 1" in read_aloud(summary, summary["related"])
     assert all(task["place"] is None and task["group"] == -1 for task in summary["tasks"])
     assert "strength-0" not in [value for _, name, value in document.attributes if name == "id"]
 

@@ -15,13 +15,22 @@ from problems import (
     with_gaps,
 )
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skmtl._rows
 import skmtl.estimators.blocks
+import skmtl.estimators.metric
 import skmtl.solvers.blocks
-from skmtl import MultiTaskClassifier, MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV, structure_path
+from skmtl import (
+    MultiTaskClassifier,
+    MultiTaskClassifierCV,
+    MultiTaskRegressor,
+    MultiTaskRegressorCV,
+    edge_stability,
+    structure_path,
+)
 from skmtl._rows import MemoryRows
 from skmtl.features import make_feature_map
 from skmtl.features.landmarks import pivoted_cholesky
@@ -171,6 +180,29 @@ def test_draws_are_repeated_by_the_random_state(rng):
         )
         np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)
         assert not np.array_equal(one.landmarks_, three.landmarks_)
+
+
+def test_the_metric_of_a_large_table_is_that_of_some_of_its_rows(blocks, monkeypatch, rng):
+    X, Y = related_tasks(rng, N, T)
+    weight = rng.uniform(0.5, 2.0, N)
+    model = MultiTaskRegressor("independent", kernel="rbf", landmarks=X[:40], alpha=1e-3, metric_rounds=2)
+    whole = model.fit(X, Y, sample_weight=weight).feature_map_.feature_scale
+    monkeypatch.setattr(skmtl.estimators.metric, "MOST_ROWS", 100)
+    scale = model.fit(X, Y, sample_weight=weight).feature_map_.feature_scale
+    drawn = np.sort(np.random.default_rng(0).choice(N, 100, replace=False))
+    monkeypatch.setattr(skmtl.estimators.blocks, "LARGE", 2**25)
+    monkeypatch.setattr(skmtl.estimators.metric, "_rows_of", lambda training: (X[:40], np.ones(40)))
+    alone = model.fit(X[drawn], Y[drawn], sample_weight=weight[drawn]).feature_map_.feature_scale
+    np.testing.assert_allclose(scale, alone, rtol=1e-7)
+    assert not np.allclose(scale, whole, rtol=1e-3)
+
+
+def test_halves_whose_rows_are_all_landmarks_are_those_of_the_exact_kernel(rng):
+    X, Y = related_tasks(rng, 60, T)
+    exact = MultiTaskRegressor(Sparse(0.6), kernel="rbf", alpha=1e-2)
+    tables = [edge_stability(clone(exact).set_params(n_components=count), X, Y, 6) for count in (None, 30, 1000)]
+    for table in tables[1:]:
+        pd.testing.assert_frame_equal(table, tables[0], rtol=1e-6)
 
 
 def test_search_and_path_on_landmarks(rng):

@@ -116,6 +116,19 @@ def test_the_fit_of_a_table_is_a_pipeline_that_predicts_by_name(table, tmp_path)
     pd.testing.assert_frame_equal(predict_table(again, tmp_path / "table.csv"), expected, atol=1e-12)
 
 
+def test_where_independent_tasks_win_the_graph_is_that_of_the_model_beside_them(rng):
+    """The score along mu is that of the shared model in the comparison, not that of a graph at another's alpha."""
+    X = rng.normal(size=(60, 3))
+    frame = pd.DataFrame(X, columns=list("abc"))
+    frame[TARGETS] = np.sin(2.0 * X) + 0.1 * rng.normal(size=(60, 3))
+    search = quick_search(alphas=[1e-2, 1e-4], mus=[0.8, 0.95])
+    result = fit_table(make_problem(frame, ColumnRoles(TARGETS)), search=search, kernels=["rbf"])
+    assert result.estimator.penalty_.name == "independent"
+    mu = result.choice.rival["penalty"].mu
+    shared = result.comparison.loc[result.comparison["task"] == "(all tasks)", "score"].item()
+    assert result.path.scores[list(result.path.mus).index(mu)] == pytest.approx(shared, abs=1e-3)
+
+
 def test_an_estimator_given_is_fitted_as_it_is(table):
     problem = make_problem(table, ColumnRoles(TARGETS))
     estimator = MultiTaskRegressor(Sparse(0.8), alpha=0.02, kernel="rbf", gamma=0.1)

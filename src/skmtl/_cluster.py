@@ -58,6 +58,10 @@ class DaskRows:
     def take(self, indices: NDArray[np.intp]) -> Any:
         return MemoryRows(self._X[indices].compute(), names=self._names).take(np.arange(len(indices)))
 
+    def some(self, indices: NDArray[np.intp]) -> "DaskRows":
+        columns = {name: column[indices] for name, column in self._columns.items()}
+        return DaskRows(self._X[indices], columns, self._names)
+
     def reduce(self, leaf: Callable[..., S], merge: Callable[[S, S], S], *, width: int) -> S:
         from dask import delayed
 

@@ -28,6 +28,9 @@ class Rows(Protocol):
     def take(self, indices: NDArray[np.intp]) -> Any:
         """Some rows of X, in memory and in double precision; indices ascend."""
 
+    def some(self, indices: NDArray[np.intp]) -> "Rows":
+        """Some of the rows, with their columns; indices ascend."""
+
     def reduce(self, leaf: Callable[..., S], merge: Callable[[S, S], S], *, width: int) -> S:
         """``leaf(start, X, **columns)`` of every block, merged; ``width`` numbers are made of each row.
 
@@ -72,6 +75,10 @@ class MemoryRows:
 
     def take(self, indices: NDArray[np.intp]) -> Any:
         return self._check(self._X[indices])
+
+    def some(self, indices: NDArray[np.intp]) -> "MemoryRows":
+        columns = {name: column[indices] for name, column in self._columns.items()}
+        return MemoryRows(self._X[indices], columns, names=self._names)
 
     def reduce(self, leaf: Callable[..., S], merge: Callable[[S, S], S], *, width: int) -> S:
         parts = (leaf(self._start + rows.start, X, **columns) for rows, X, columns in self._blocks(width))

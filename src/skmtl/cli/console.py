@@ -70,15 +70,27 @@ def show_comparison(comparison: "pd.DataFrame", *, kept: str | None = None) -> N
 
     ``kept`` is the method of the model that is kept, where there is one.
     """
-    from skmtl.model_selection import describe_comparison
+    from skmtl.model_selection.held_out import describe_comparison, is_shared
 
     for method, table in comparison.groupby("method", sort=False):
-        shown = table.set_index("task")[["score", "independent", "constant"]].rename(columns={"score": method})
-        numbers = table[["difference", "low", "high"]].itertuples(index=False)
-        shown["difference (95%)"] = [f"{middle:+.3f} [{low:+.3f}, {high:+.3f}]" for middle, low, high in numbers]
         print(f"{table['scoring'].iloc[0]} on rows held out, more is better:")
-        show_frame(shown.assign(verdict=table["verdict"].to_list()), "task")
+        show_frame(_beside_independent(table) if is_shared(table) else _alone(table), "task")
         print(describe_comparison(comparison, str(method), kept=kept))
+
+
+def _beside_independent(table: "pd.DataFrame") -> "pd.DataFrame":
+    """Scores of a method, of independent tasks and of a constant, the difference of the first two, and the verdict."""
+    method = table["method"].iloc[0]
+    shown = table.set_index("task")[["score", "independent", "constant"]].rename(columns={"score": method})
+    numbers = table[["difference", "low", "high"]].itertuples(index=False)
+    shown["difference (95%)"] = [f"{middle:+.3f} [{low:+.3f}, {high:+.3f}]" for middle, low, high in numbers]
+    return shown.assign(verdict=table["verdict"].to_list())
+
+
+def _alone(table: "pd.DataFrame") -> "pd.DataFrame":
+    """Scores where nothing is shared, beside those of a constant; one task is all tasks."""
+    shown = table.set_index("task")[["score", "constant"]]
+    return shown.iloc[:1] if len(shown) == 2 else shown
 
 
 def methods_markdown() -> str:

@@ -40,6 +40,9 @@ def predict(
 
     if proba and scores:
         raise ValueError("--proba and --scores cannot both fill the columns; say one of them.")
+    if interval is not None and not 0.0 < interval < 1.0:
+        hint = f"; for {interval:g}% say {interval / 100:g}." if 1.0 < interval < 100.0 else ", such as 0.9."
+        raise ValueError(f"--interval {interval:g} must lie between 0 and 1{hint}")
     kind = "probabilities" if proba else "scores" if scores else "predictions"
     written = o.make_format(delimiter, decimal, thousands, encoding)
     if o.check_engine(engine, scheduler):

@@ -5,6 +5,7 @@ features scaled by it. Every fit is convex; the last one learns the structure of
 """
 
 import warnings
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -17,10 +18,13 @@ from skmtl._validation import NO_NUMBERS, check_positive
 from skmtl.features.metric import DIFFERENTIABLE, SCALABLE, mean_squared_slopes, scale_from_slopes
 from skmtl.penalties import Independent
 from skmtl.solvers.training import Effort, Settings, Training
+from skmtl.targets import TaskData
 
 # Slopes are averaged over 1/T of the rows, evenly spaced, so that a round costs n^2 d beside its fit; but over so many
 # at least, which know the mean of a square to a tenth or so.
 LEAST_ROWS = 100
+# Rows of large tables that a round is fitted to: slopes need fewer rows than predictions, but not fewer landmarks.
+MOST_ROWS = 20_000
 # Relative gap that is small enough for the predictors whose slopes are taken.
 ACCURACY = 1e-4
 # Every round is a fit, and after a few of them the scales stand still.
@@ -37,6 +41,15 @@ def check_rounds(rounds: Any, kernel: Any) -> int:
             f"kernel={kernel!r} is none."
         )
     return int(rounds)
+
+
+def few_rows(data: TaskData) -> TaskData:
+    """The same tasks with as many rows as a round needs, where rows are read in blocks."""
+    if not data.labels.in_blocks:
+        return data
+    labels: Any = data.labels
+    some = labels.drawn(MOST_ROWS)
+    return replace(data, X=some.rows, labels=some)
 
 
 def next_scale(estimator: Any, training: Training) -> Array:

@@ -176,12 +176,12 @@ class MultiTaskSearch(DrawsRelations, BaseEstimator):
         if X is None:
             return self.best_estimator_.relations()
         # Asks for the class that is defined here.
+        from skmtl.model_selection.judging import best_rival, graph_model
         from skmtl.model_selection.readable import both_graphs, readable_graph
 
         rows = {"sample_weight": sample_weight, "tasks": tasks}
-        return both_graphs(
-            self.best_estimator_.relations(), readable_graph(self.best_estimator_, X, y, n_resamples, **rows)
-        )
+        model = graph_model(self.best_estimator_, best_rival(self, self.best_index_))
+        return both_graphs(self.best_estimator_.relations(), readable_graph(model, X, y, n_resamples, **rows))
 
     def to_networkx(self) -> Any:
         """The relations as a graph; see ``to_networkx`` of the best estimator."""

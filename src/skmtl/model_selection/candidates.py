@@ -32,6 +32,8 @@ ROWS_FOR_MEDIAN = 500
 # Candidates are compared to no more accuracy than this, relative to the objective.
 SEARCH_ACCURACY = 1e-3
 RULES = ("best", "1se")
+# Scores that differ by no more than this share of their standard error are level.
+LEVEL = 0.1
 # Parameters that are shown only where several values were tried.
 SELDOM = ("kernel", "metric_rounds", "metric_alpha")
 
@@ -263,6 +265,21 @@ def choose(outcome: CandidateScores, rule: str) -> int:
     allowed = means[best] - means <= standard_error(behind)
     allowed[best] = True
     return int(min(np.flatnonzero(allowed), key=lambda c: (edges[c], -means[c])))
+
+
+def middle_alpha(alphas: Sequence[float], scores: Array, best: int, alike: Sequence[bool]) -> int:
+    """The number of the candidate whose alpha is in the middle of those that are level with the best.
+
+    For scores that see nothing but an order: predictors that are shrunk to almost nothing keep theirs, so that many
+    alphas may be level, and chance would take the largest or the smallest. ``scores`` are those of the folds, and
+    ``alike`` the candidates that differ from the best in alpha at most.
+    """
+    means = row_means(scores)
+    allowed = means[best] - LEVEL * standard_error(scores[[best]])[0]
+    level = sorted(np.flatnonzero(np.asarray(alike) & (means >= allowed)).tolist(), key=lambda k: alphas[k])
+    # The best itself where it is one of two in the middle.
+    middle = {level[(len(level) - 1) // 2], level[len(level) // 2]}
+    return best if best in middle else max(middle, key=lambda k: alphas[k])
 
 
 def standard_error(differences: Array) -> Array:

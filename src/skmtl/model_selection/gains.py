@@ -65,19 +65,24 @@ def describe_gains(search: Any, steps: Sequence[str] = STEPS, *, comparison: pd.
     }
     start = best(lambda one: filters["kernel"](one) and one["kernel"] == first)
     tried = {"kernel": "kernel", "metric": "rounds", "own strengths": "own", "graph": "shared"}
-    said, last = [], start
+    said, idle, last = [], [], start
     for name in STEPS if comparison is None else STEPS[:-1]:
         now = best(filters[name])
         if name in steps and len({str(one[tried[name]]) for one in params}) > 1:
-            said.append(f"{_called(name, params, means)} {now - last:+.2g}")
+            if now > last:
+                said.append(f"{_called(name, params, means)} {now - last:+.2g}")
+            else:
+                idle.append(name)
         last = now
     said += [] if comparison is None else [_best_method(comparison)]
-    if not said or not np.isfinite(start):
+    if not (said or idle) or not np.isfinite(start):
         return ""
-    return (
-        f"In cross-validation ({search.scoring_}) the {first} kernel with independent tasks has {start:.4g}; "
-        f"on top of it come {', '.join(said)}."
-    )
+    parts = [f"In cross-validation ({search.scoring_}) the {first} kernel with independent tasks has {start:.4g}"]
+    parts += [f"on top of it come {', '.join(said)}"] if said else []
+    # Another kernel is a step, and this one is where it began.
+    words = ", ".join("another kernel" if name == "kernel" else name for name in idle)
+    parts += [f"nothing is gained by {words}"] if idle else []
+    return "; ".join(parts) + "."
 
 
 def _best_method(comparison: pd.DataFrame) -> str:

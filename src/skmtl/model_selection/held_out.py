@@ -98,7 +98,8 @@ def describe_comparison(comparison: pd.DataFrame, method: str | None = None, *, 
     -------
     str
         It begins with "Sharing helps", "Sharing hurts" or "Too close to call", as the interval of the difference over
-        all tasks says; with "Worse than a constant" where that is so, for then nothing else matters.
+        all tasks says, or with "Sharing changes nothing" where there is none; with "Worse than a constant" where that
+        is so, for then nothing else matters.
 
     See Also
     --------
@@ -121,9 +122,15 @@ def describe_comparison(comparison: pd.DataFrame, method: str | None = None, *, 
     rows = comparison[comparison["method"] == name]
     row: dict[Any, Any] = rows[rows["task"] == ALL_TASKS].iloc[0].to_dict()
     scoring, constant = str(row["scoring"]), _known(row["constant"])
-    if name == Independent.name:
-        return describe_alone(scoring, row["score"], constant, "Tasks are independent, and nothing is shared")
+    if not is_shared(rows):
+        return describe_alone(scoring, row["score"], constant, len(rows) - 1)
     return describe_verdict(_paired(row, constant), kept=kept)
+
+
+def is_shared(rows: pd.DataFrame) -> bool:
+    """Whether a method, of which these are the rows of a comparison, shares anything between several tasks."""
+    # The last row is that of all tasks.
+    return len(rows) > 2 and rows["method"].iloc[0] != Independent.name
 
 
 def _paired(row: dict[Any, Any], constant: float | None) -> PairedScores:

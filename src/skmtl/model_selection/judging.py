@@ -204,6 +204,16 @@ def best_rival(search: Any, index: int) -> dict[str, Any] | None:
     return parameters_of(search, int(np.argmax(np.where(others, means, -np.inf))))
 
 
+def graph_model(estimator: Any, rival: Mapping[str, Any] | None) -> Any:
+    """The model whose graph is looked at: the estimator or, where its tasks are independent, its rival, which shares.
+
+    The alpha that suits independent tasks is no alpha for a learned structure, which has a size of its own.
+    """
+    if rival is None or not is_apart(estimator):
+        return estimator
+    return clone(estimator).set_params(**rival, solver="auto")
+
+
 def parameters_of(search: Any, index: int) -> dict[str, Any]:
     """Parameters of an estimator for a candidate of a fitted search, kernel and width apart."""
     chosen = search.cv_results_["params"][index]

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 
 from skmtl.losses.base import check_loss
-from skmtl.model_selection.candidates import AUTO
+from skmtl.model_selection.candidates import AUTO, middle_alpha
 from skmtl.model_selection.gains import STEPS, describe_gains
 from skmtl.model_selection.judging import Judgement, best_rival, is_apart, judge_model, parameters_of
 from skmtl.model_selection.kernel_choice import (
@@ -29,7 +29,7 @@ from skmtl.model_selection.kernel_choice import (
 )
 from skmtl.model_selection.landmark_choice import choose_landmarks, describe_landmarks, draw_affordable
 from skmtl.model_selection.recommended import KERNELS
-from skmtl.model_selection.scores import SCORES
+from skmtl.model_selection.scores import SCORES, sees_order
 from skmtl.penalties import Independent, check_penalty
 
 # Searches stop early, for they only compare; the fit that is kept is exact.
@@ -207,7 +207,16 @@ def best_with_penalty(search: Any) -> int:
     asked = check_penalty(search.penalty, len(search.task_names_)).name
     means = np.where(np.isnan(results["mean_test_score"]), -np.inf, results["mean_test_score"])
     own = np.array([row["penalty"].name == asked for row in results["params"]])
-    return int(np.argmax(np.where(own, means, -np.inf))) if own.any() else int(search.best_index_)
+    if not own.any():
+        return int(search.best_index_)
+    best = int(np.argmax(np.where(own, means, -np.inf)))
+    if not sees_order(search.scoring):
+        return best
+    folds = np.array([scores for name, scores in results.items() if name.startswith("split")]).T
+    params = [str({**row, "alpha": None}) for row in results["params"]]
+    return middle_alpha(
+        [row["alpha"] for row in results["params"]], folds, best, [one == params[best] for one in params]
+    )
 
 
 def _name_kernel(estimator: Any) -> str:

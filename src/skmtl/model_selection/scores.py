@@ -41,12 +41,15 @@ class Score:
         +1 where more is better, -1 where less is.
     for_classes : bool
         Whether labels are -1 and +1, and predictions their scores.
+    of_order : bool
+        Whether it sees nothing of predictions but their order.
     """
 
     per_task: PerTask
     overall: Overall | None = None
     sign: float = 1.0
     for_classes: bool = False
+    of_order: bool = False
 
     def signed(self, labels: Labels, F: Array, variance: Array | None = None) -> Array:
         """The score of each task, more is better; NaN for tasks whose labels are all the same, where others are not."""
@@ -128,8 +131,8 @@ SCORES: dict[str, Score] = {
     "arrmse": Score(_rrmse, sign=-1.0),
     "task_accuracy": Score(_accuracy, for_classes=True),
     "accuracy": Score(_accuracy, _accuracy_as_scored, for_classes=True),
-    "average_precision": Score(_average_precision, for_classes=True),
-    "roc_auc": Score(_roc_auc, for_classes=True),
+    "average_precision": Score(_average_precision, for_classes=True, of_order=True),
+    "roc_auc": Score(_roc_auc, for_classes=True, of_order=True),
 }
 
 
@@ -201,6 +204,11 @@ def score_name(scoring: Any, data: TaskData) -> str:
     if data.coding.classes is None:
         return "pooled_r2"
     return "accuracy" if data.coding.one_vs_all or data.labels.n_tasks == 1 else "task_accuracy"
+
+
+def sees_order(scoring: Any) -> bool:
+    """Whether a score, which may be named, sees nothing of predictions but their order."""
+    return isinstance(scoring, str) and scoring in SCORES and SCORES[scoring].of_order
 
 
 def own_score(score: Score, data: TaskData) -> Callable[[Labels, Array], float]:

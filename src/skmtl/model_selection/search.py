@@ -33,6 +33,7 @@ from skmtl.model_selection.candidates import (
     make_candidates,
     make_gammas,
     make_penalties,
+    middle_alpha,
     row_means,
     search_effort,
 )
@@ -50,7 +51,15 @@ from skmtl.model_selection.loo import check_loo, loo_splits, search_loo
 from skmtl.model_selection.metric_choice import check_metric_rounds, is_scalable, score_rounds
 from skmtl.model_selection.own_strengths import score_own_strengths
 from skmtl.model_selection.recommended import Plan, recommend, score_in_steps
-from skmtl.model_selection.scores import SCORES, Evaluate, own_evaluate, own_score, score_name, scorer_evaluate
+from skmtl.model_selection.scores import (
+    SCORES,
+    Evaluate,
+    own_evaluate,
+    own_score,
+    score_name,
+    scorer_evaluate,
+    sees_order,
+)
 from skmtl.solvers.training import Effort
 from skmtl.targets import TaskData
 
@@ -91,6 +100,9 @@ def select(search: Any, model: Any, data: TaskData, loss: Loss) -> Selection:
     sources = _Sources(model, data, loss)
     candidates, outcome = _score_grid(search, sources, run, progress, 1 if splits is None else len(splits))
     index = choose(outcome, rule)
+    if rule == "best" and sees_order(search.scoring):
+        alike = [one.all_but_alpha() == candidates[index].all_but_alpha() for one in candidates]
+        index = middle_alpha([one.settings.alpha for one in candidates], outcome.scores, index, alike)
     best = candidates[index]
     splits = loo_splits(data.labels.n_rows) if splits is None else splits
     return Selection(candidates, outcome, index, _fit_best(sources.open(best.geometry), best), splits)

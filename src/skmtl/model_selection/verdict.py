@@ -13,7 +13,7 @@ from skmtl.penalties import Independent
 
 ALL_TASKS = "(all tasks)"
 HELPS, HURTS, CLOSE, WORSE = "helps", "hurts", "too close to call", "no better than a constant"
-ALONE = "nothing is shared"
+UNCHANGED, ALONE = "changes nothing", "nothing is shared"
 OPENINGS = {HELPS: "Sharing helps", HURTS: "Sharing hurts", CLOSE: "Too close to call"}
 PASSED_OVER = ", the sparsest within one standard error of the best"
 LEVEL = 0.95
@@ -43,7 +43,9 @@ class PairedScores:
 
 
 def judge_interval(low: float, high: float) -> str:
-    """What an interval of the gain by sharing says."""
+    """What an interval of the gain by sharing says; where there is no gain and no loss on any fold, that."""
+    if low == high == 0.0:
+        return UNCHANGED
     return HELPS if low > 0.0 else HURTS if high < 0.0 else CLOSE
 
 
@@ -69,7 +71,7 @@ def describe_verdict(paired: PairedScores, *, kept: str | None = None, note: str
         )
     against = "" if paired.constant is None else f"; a constant has {said(paired.constant)}"
     saved = "" if kept is None else f" The model that is kept is {kept}{note}."
-    if paired.difference == paired.low == paired.high == 0.0:
+    if paired.word == UNCHANGED:
         same = f"both have {paired.scoring} {said(paired.score)}{against}.{saved}"
         return f"Sharing changes nothing: {paired.method} and independent tasks agree on every fold, {same}"
     return (
@@ -78,8 +80,10 @@ def describe_verdict(paired: PairedScores, *, kept: str | None = None, note: str
     )
 
 
-def describe_alone(scoring: str, score: float, constant: float | None, reason: str) -> str:
-    """The sentence where there is nothing to compare with; ``reason`` says why."""
+def describe_alone(scoring: str, score: float, constant: float | None, n_tasks: int) -> str:
+    """The sentence where there is nothing to compare with, and why."""
+    one, apart = "There is one task and nothing to share", "Tasks are independent, and nothing is shared"
+    reason = one if n_tasks == 1 else apart
     if constant is None:
         return f"{reason}: {scoring} is {score:.3f}."
     if score <= constant:
@@ -143,14 +147,9 @@ def describe_choice(search: Any) -> str:
     shares = list(zip(results["param_penalty"], results["param_common"], strict=True))
     apart = np.array([penalty == Independent.name and common == 0.0 for penalty, common in shares])
     if apart.all():
-        reason = (
-            "There is one task and nothing to share"
-            if len(search.task_names_) == 1
-            else "Tasks are independent, and nothing is shared"
-        )
-        return describe_alone(scoring, search.best_score_, search.constant_score_, reason)
+        return describe_alone(scoring, search.best_score_, search.constant_score_, len(search.task_names_))
     alone, shared = (_best(means, which, chosen) for which in (apart, ~apart))
-    note = PASSED_OVER if means[chosen] < means.max() else ""
+    note = PASSED_OVER if search.rule == "1se" and means[chosen] < means.max() else ""
     return describe_verdict(_pair(search, shared, alone), kept=method_name(*shares[chosen]), note=note)
 
 

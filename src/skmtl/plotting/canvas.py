@@ -7,14 +7,14 @@ import numpy as np
 
 from skmtl._notebook import OPPOSITE, SAME
 from skmtl._validation import import_extra
-from skmtl.model_selection.verdict import ALONE, CLOSE, HELPS, HURTS, WORSE
+from skmtl.model_selection.verdict import ALONE, CLOSE, HELPS, HURTS, UNCHANGED, WORSE
 from skmtl.plotting.names import cut
 
 # Colours of groups; beyond them, grey. None is a colour of signs.
 GROUPS = ("#c8921e", "#7f56a3", "#4a9a4e", "#cf6a97", "#5478c4", "#93694a", "#8f9a2c", "#3aa6a0")
 GREY = "#8b909a"
 PALE = "#c9ccd2"
-VERDICTS = {HELPS: SAME, HURTS: OPPOSITE, CLOSE: GREY, WORSE: PALE, ALONE: GREY}
+VERDICTS = {HELPS: SAME, HURTS: OPPOSITE, CLOSE: GREY, WORSE: PALE, UNCHANGED: GREY, ALONE: GREY}
 LONGEST = 28
 
 

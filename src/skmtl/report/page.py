@@ -3,14 +3,18 @@
 import base64
 import hashlib
 import json
+import math
 from importlib.resources import files
 from typing import Any
 
 from skmtl._validation import import_extra
+from skmtl.model_selection.readable import MAX_FALSE
+from skmtl.model_selection.stability import STABLE
 from skmtl.plotting.names import cut, split_name
 from skmtl.report.intervals import interval_charts
 from skmtl.report.numbers import FILTERS
-from skmtl.report.pictures import draw_graph, draw_matrix, draw_path, draw_predictions
+from skmtl.report.pictures import draw_graph, draw_matrix, draw_path, draw_predictions, shown_matrix
+from skmtl.report.sentences import describe_nearest
 
 # The parts of the script, in this order, make one function.
 SCRIPT = ("base", "graph", "matrix", "charts", "tables", "start")
@@ -18,6 +22,8 @@ DIGITS = 5
 MOST_ROWS, WIDEST_TABLE, MOST_FEATURES = 300, 30, 30
 # From so many tasks on only the strongest relations are drawn, this many for each task.
 MANY_TASKS, EDGES_PER_TASK = 60, 2
+# Up to so many tasks the bound on false relations leaves little room, which is said where none is found.
+FEW_TASKS = 5
 # Pictures of predictions that are seen at once; the rest unfolds.
 FIRST_SCATTERS = 12
 # Letters of a name in the graph.
@@ -62,9 +68,12 @@ def render(summary: dict[str, Any]) -> str:
     return environment.from_string(_asset("page.html")).render(
         summary=summary,
         views=[_view(summary, graph, markup) for graph in summary["graphs"]],
+        nearest=describe_nearest(summary) if summary["stability"] is not None else [],
+        few_tasks=FEW_TASKS,
+        room=_room(len(summary["tasks"])),
         weak=[i for i, task in enumerate(summary["tasks"]) if not task["predictable"]],
         matrix=markup(draw_matrix(summary)),
-        limit=max((abs(one["weight"]) for one in summary["relations"]), default=1.0),
+        limit=_largest(summary[shown_matrix(summary)]),
         path_picture=markup(draw_path(summary["path"])) if summary["path"] else "",
         scatters=_scatters(summary, markup),
         first_scatters=FIRST_SCATTERS,
@@ -93,6 +102,16 @@ def _asset(name: str) -> str:
 
 def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _room(n_tasks: int) -> float:
+    """How many relations on each half the bound of ``edge_stability`` allows, with one false relation."""
+    return round(math.sqrt((2.0 * STABLE - 1.0) * MAX_FALSE * n_tasks * (n_tasks - 1) / 2), 1)
+
+
+def _largest(matrix: list[list[float]]) -> float:
+    """The size of the largest entry off the diagonal; 1 where there is none."""
+    return max((abs(value) for i, row in enumerate(matrix) for value in row[:i]), default=0.0) or 1.0
 
 
 def _view(summary: dict[str, Any], graph: dict[str, Any], markup: Any) -> dict[str, Any]:

@@ -46,9 +46,14 @@ def _node(task: dict[str, Any], group: int, x: float, y: float, labelled: bool) 
     return f'<g class="node {kind}">{circle}{text if labelled else ""}</g>'
 
 
+def shown_matrix(summary: dict[str, Any]) -> str:
+    """Which matrix is seen first."""
+    return "structure" if summary["relations"] else "correlation"
+
+
 def draw_matrix(summary: dict[str, Any]) -> str:
-    """The structure as a heat map; an empty cell is zero."""
-    A, order = np.asarray(summary["structure"]), summary["order"]
+    """The structure as a heat map, or where it joins no tasks their correlation; an empty cell is zero."""
+    A, order = np.asarray(summary[shown_matrix(summary)]), summary["order"]
     n = len(order)
     shown = A[np.ix_(order, order)] * (1.0 - np.eye(n))
     size = np.abs(shown) / (np.abs(shown).max(initial=0.0) or 1.0)
@@ -72,7 +77,7 @@ def draw_matrix(summary: dict[str, Any]) -> str:
     frame = f'<rect class="frame" x="{left}" y="12" width="{MATRIX}" height="{MATRIX}"/>'
     cells = f'<g transform="translate({left} 12) scale({cell:.4f})">{"".join(paths)}{diagonal}</g>'
     words = f'<g class="axis">{"".join(labels)}</g>'
-    return _svg(left + MATRIX + 10, MATRIX + 24, "Heat map of the structure", cells + frame + words)
+    return _svg(left + MATRIX + 10, MATRIX + 24, f"Heat map of the {shown_matrix(summary)}", cells + frame + words)
 
 
 def draw_path(path: dict[str, Any]) -> str:

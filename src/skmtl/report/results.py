@@ -7,7 +7,7 @@ import pandas as pd
 
 from skmtl.model_selection import StructurePath
 from skmtl.model_selection.base import MultiTaskSearch
-from skmtl.model_selection.held_out import describe_comparison
+from skmtl.model_selection.held_out import describe_comparison, is_shared
 from skmtl.model_selection.verdict import ALL_TASKS, method_name
 from skmtl.report.json_values import to_json, to_text
 
@@ -39,7 +39,7 @@ def summarize_comparison(comparison: pd.DataFrame, index: TaskIndex, estimator: 
         records = rows.to_dict("records")
         tasks = [{"task": index.find(r["task"], "comparison"), **_row(r)} for r in records if r["task"] != ALL_TASKS]
         overall = next((_row(record) for record in records if record["task"] == ALL_TASKS), None)
-        methods.append({"method": to_text(name), "overall": overall, "tasks": tasks})
+        methods.append({"method": to_text(name), "shared": is_shared(rows), "overall": overall, "tasks": tasks})
     names, kept = (
         [method["method"] for method in methods],
         method_name(estimator.penalty_.name, common_weight(estimator)),

@@ -3,7 +3,7 @@
 from typing import Any
 
 from skmtl.features import check_kernel
-from skmtl.model_selection.verdict import CLOSE, HELPS, HURTS
+from skmtl.model_selection.verdict import CLOSE, HELPS, HURTS, UNCHANGED
 from skmtl.penalties import StructurePenalty
 from skmtl.report.graphs import STABLE
 from skmtl.report.json_values import to_json, to_text
@@ -48,13 +48,15 @@ def describe_related(summary: dict[str, Any]) -> Sentence:
     found = HALVES if first["kind"] == STABLE else "related in the model"
     rest = _left_out(left_out) + (_used(summary, n_pairs) if first["kind"] == STABLE else "")
     if not relations:
-        why = "" if first["kind"] == STABLE else _why_none(summary)
-        return [f"None of the {n_pairs} pairs of tasks is {found}{why}.{rest}"]
+        why: Sentence = describe_nearest(summary) if first["kind"] == STABLE else [_why_none(summary)]
+        return [f"{_none_of(n_pairs)} {found}", *why, f".{rest}"]
     if tells_nothing(summary):
         return [f"All {n_pairs} pairs of tasks are {found}: these tasks are so alike that no pair stands out.{rest}"]
     strongest = relations[0]
     sign = "positive" if strongest["weight"] > 0 else "negative"
-    many = "All" if len(relations) == n_pairs > 1 else f"{len(relations)} of"
+    if n_pairs == 1:
+        return ["The two tasks, ", 0, " and ", 1, f", are {found}, with a {sign} weight.{rest}"]
+    many = "All" if len(relations) == n_pairs else f"{len(relations)} of"
     return [
         f"{many} {_count(n_pairs, 'pair')} of tasks {'are' if len(relations) != 1 else 'is'} {found}; "
         f"the {'steadiest' if first['kind'] == STABLE else 'strongest'} relation is between ",
@@ -63,6 +65,19 @@ def describe_related(summary: dict[str, Any]) -> Sentence:
         strongest["b"],
         f", with a {sign} weight.{rest}",
     ]
+
+
+def describe_nearest(summary: dict[str, Any]) -> Sentence:
+    """Of a stable graph without a relation, which pair comes nearest to one."""
+    tasks = summary["tasks"]
+    for one in summary["stability"]:
+        if tasks[one["a"]]["predictable"] and tasks[one["b"]]["predictable"]:
+            return ["; ", one["a"], " and ", one["b"], f" come nearest, with {one['frequency']:.0%} of them"]
+    return ["; none is found on any of them"]
+
+
+def _none_of(n_pairs: int) -> str:
+    return "The two tasks are not" if n_pairs == 1 else f"None of the {n_pairs} pairs of tasks is"
 
 
 def tells_nothing(summary: dict[str, Any]) -> bool:
@@ -86,6 +101,8 @@ def _used(summary: dict[str, Any], n_pairs: int) -> str:
     used = len(summary["relations"])
     if summary["penalty"] == "independent":
         return " The model that predicts keeps its tasks independent."
+    if n_pairs == 1:
+        return f" The model that predicts {'joins them' if used else 'does not join them'}."
     many = "all" if used == n_pairs else used or "none"
     return f" The model that predicts joins {many} of the {_count(n_pairs, 'pair')}."
 
@@ -126,7 +143,7 @@ def _about_sharing(compared: dict[str, Any]) -> list[Sentence]:
         return [["try without sharing"]]
     if word == HELPS:
         return [[f"try sharing with {compared['methods'][compared['shown']]['method']}" if apart else "keep sharing"]]
-    if word == CLOSE and not apart:
+    if word in (CLOSE, UNCHANGED) and not apart:
         return [["try without sharing, which is simpler and may do as well"]]
     return []
 

@@ -24,6 +24,7 @@ from skmtl.model_selection import (
     structure_path,
 )
 from skmtl.model_selection.gains import STEPS
+from skmtl.model_selection.judging import graph_model
 from skmtl.model_selection.kernel_choice import N_FOLDS, Callback, at_kernel, count_factor, take_rows
 from skmtl.model_selection.recommended import KERNELS
 from skmtl.penalties import Independent, Sparse
@@ -174,10 +175,11 @@ def fit_table(
         some = {name: take_rows(values, graph_rows) for name, values in rows.items()}
         _name_step(callback, "following mu")
         n_tasks = len(model[-1].task_names_)
-        path = _follow_path(choice, n_tasks, some)
+        shown = graph_model(choice.estimator, choice.rival)
+        path = _follow_path(shown, n_tasks, some, choice.search.scoring)
         halving = _name_step(callback, "looking for the same edges on halves of the rows")
         if n_tasks > 1:
-            stability = readable_graph(choice.estimator, **some, n_resamples=N_HALVES, callback=halving)
+            stability = readable_graph(shown, **some, n_resamples=N_HALVES, callback=halving)
         _name_step(callback, "looking at intervals")
         intervals = _check_intervals(model[-1], choice, some)
     except KeyboardInterrupt:
@@ -278,14 +280,14 @@ def _name_step(callback: Callback | None, step: str) -> Callback | None:
     return lambda state: callback({"step": step, **state})
 
 
-def _follow_path(choice: ParameterChoice, n_tasks: int, some: dict[str, Any]) -> StructurePath | None:
+def _follow_path(model: Any, n_tasks: int, some: dict[str, Any], scoring: str | None) -> StructurePath | None:
     """The graph along mu, where the method has one; for independent tasks, what a graph would look like."""
-    estimator = clone(choice.estimator)
+    estimator = clone(model)
     if estimator.penalty.name == Independent.name:
         estimator.set_params(penalty=Sparse())
     if estimator.penalty.path_parameter is None or n_tasks == 1:
         return None
-    return structure_path(estimator, **some, mus=PATH_MUS, cv=N_FOLDS, scoring=choice.search.scoring)
+    return structure_path(estimator, **some, mus=PATH_MUS, cv=N_FOLDS, scoring=scoring)
 
 
 def _check_intervals(fitted: Any, choice: ParameterChoice, some: dict[str, Any]) -> pd.DataFrame | None:

@@ -104,6 +104,15 @@ class BlockLabels:
     def n_tasks(self) -> int:
         return self.reader.n_tasks
 
+    def drawn(self, most: int) -> "BlockLabels":
+        """Labels of as many of the rows, drawn at random, always the same; of all, where there are no more."""
+        n_rows = self.rows.shape[0]
+        if n_rows <= most:
+            return self
+        # At random, for every k-th row may be the same hour of every day.
+        chosen = np.random.default_rng(0).choice(n_rows, most, replace=False)
+        return BlockLabels.from_rows(self.rows.some(np.sort(chosen)), self.reader)
+
     def stats(self) -> TaskStats:
         return self.summary.stats
 
