@@ -129,7 +129,7 @@ def test_gains_name_only_what_was_tried(bent):
 def test_what_gains_nothing_is_said_without_a_number(rng):
     X = rng.standard_normal((60, 3))
     Y = X @ rng.standard_normal((3, 2)) + 0.1 * rng.standard_normal((60, 2))
-    search = MultiTaskRegressorCV(kernel=["linear", "rbf"], mus=[0.9], cv=3).fit(X, Y)
+    search = MultiTaskRegressorCV(kernel=["linear", "rbf"], gammas=[10.0], mus=[0.9], cv=3).fit(X, Y)
     words = describe_gains(search)
     assert "nothing comes from other kernels" in words
     assert "(linear)" not in words
