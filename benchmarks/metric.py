@@ -1,8 +1,8 @@
 """A metric learned by all tasks beside one learned by each task alone: ``python benchmarks/metric.py``.
 
 Ten tasks are functions of the same 5 of 20 features. Each task has a few labels, on rows of its own. All tasks are
-independent and have the RBF kernel; inverse width and strength are chosen on folds. What differs is only whose slopes
-scale the features: nobody's, those of the task itself, or those of all tasks.
+independent and have the RBF kernel; inverse width and strength are chosen on folds. What differs is only whose slopes,
+or whose evidence, scale the features: nobody's, those of the task itself, or those of all tasks.
 """
 
 import argparse
@@ -19,24 +19,29 @@ LABELS = (15, 30, 60)
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3, help="number of problems (default 3)")
-    seeds = range(parser.parse_args().seeds)
+    parser.add_argument("--rule", choices=("slopes", "evidence"), default="slopes", help="what scales the features")
+    arguments = parser.parse_args()
+    seeds = range(arguments.seeds)
     print("| labels per task | no metric | each task its own | all tasks one |\n| ---: | ---: | ---: | ---: |")
     for n_labels in LABELS:
-        errors = np.array([compare(n_labels, np.random.default_rng([seed, n_labels])) for seed in seeds])
+        errors = np.array(
+            [compare(n_labels, np.random.default_rng([seed, n_labels]), arguments.rule) for seed in seeds]
+        )
         print(f"| {n_labels} | " + " | ".join(f"{error:.3f}" for error in errors.mean(axis=0)) + " |", flush=True)
 
 
-def compare(n_labels, rng):
+def compare(n_labels, rng, rule):
     """Errors (aRRMSE) without a metric, with one for each task, and with one for all."""
     X, Y, X_test, Y_test = make_tasks(n_labels, rng)
-    apart = np.column_stack([fit(X, y[:, None], [2]).predict(X_test) for y in Y.T])
-    found = fit(X, Y, 0).predict(X_test), apart, fit(X, Y, [2]).predict(X_test)
+    apart = np.column_stack([fit(X, y[:, None], [2], rule).predict(X_test) for y in Y.T])
+    found = fit(X, Y, 0, rule).predict(X_test), apart, fit(X, Y, [2], rule).predict(X_test)
     return [target_scores(Y_test, F, "arrmse")["mean"] for F in found]
 
 
-def fit(X, Y, rounds):
+def fit(X, Y, rounds, rule):
     known = ~np.isnan(Y).all(axis=1)
-    return MultiTaskRegressorCV("independent", kernel="rbf", metric_rounds=rounds).fit(X[known], Y[known])
+    options = {"metric_rounds": rounds, "metric_rule": rule}
+    return MultiTaskRegressorCV("independent", kernel="rbf", **options).fit(X[known], Y[known])
 
 
 def make_tasks(n_labels, rng):

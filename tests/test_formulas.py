@@ -602,6 +602,38 @@ def posterior_problem(rng, *, gaps):
 
 
 @evaluates(
+    "w_k", r"k(x, z) = \exp(-\sum_k w_k |x_k - z_k|^p)", "D_k", "|x_{ik} - x_{jk}|^p",
+    r"a_k = -c' (K \circ D_k)\,c / s", r"b_k = -\mathrm{tr}\,N (K \circ D_k)",
+    r"\partial L / \partial \log w_k = w_k (a_k - b_k) / 2", r"w_k\,a_k / b_k",
+)  # fmt: skip
+@pytest.mark.parametrize(("kernel", "p"), [("laplacian", 1), ("rbf", 2)])
+def test_the_metric_by_evidence_climbs_it(kernel, p, rng):
+    X, gamma, alpha = rng.standard_normal((20, 3)), 0.3, 0.05
+    y = np.tanh(X[:, 0] + X[:, 1] ** 2) + 0.1 * rng.standard_normal(20)
+    D = np.abs(X[:, None] - X) ** p
+    H = np.eye(20) - 1 / 20
+
+    def evidence(w):
+        # H M H has one more eigenvalue, which is zero: that of the constant.
+        M = H @ (np.exp(-D @ w) + 20 * alpha * np.eye(20)) @ H
+        values = np.linalg.eigvalsh(M)[1:]
+        return -0.5 * (np.log(values).sum() + 19 * np.log(y @ np.linalg.pinv(M) @ y))
+
+    w = np.full(3, gamma)
+    K = np.exp(-D @ w)
+    N = np.linalg.pinv(H @ (K + 20 * alpha * np.eye(20)) @ H)
+    c = N @ y
+    a = -np.einsum("i,ij,ijk,j->k", c, K, D, c) / (y @ c / 19)
+    b = -np.einsum("ij,ij,ijk->k", N, K, D)
+    step = 1e-6 * np.eye(3)
+    slope = [(evidence(w * np.exp(e)) - evidence(w * np.exp(-e))) / 2e-6 for e in step]
+    np.testing.assert_allclose(w * (a - b) / 2, slope, rtol=1e-4, atol=1e-8)
+    est = MultiTaskRegressor(kernel=kernel, gamma=gamma, alpha=alpha, metric_rounds=1, metric_rule="evidence")
+    scale = est.fit(X, y).feature_map_.feature_scale
+    np.testing.assert_allclose(gamma * scale**p, w * np.clip(a / b, 0.25, 4.0), rtol=1e-6)
+
+
+@evaluates(
     r"\sigma^2 / w_l",
     r"\mathrm{cov}(f_t(x), f_s(z)) = \tau\,(A_{ts} + c)\,k(x, z)",
     r"\tau = \sigma^2 / (n\alpha)",

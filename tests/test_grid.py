@@ -128,9 +128,10 @@ def test_candidates_of_one_path_differ_in_alpha_and_those_of_another_in_their_ow
 
 def test_an_estimator_has_the_parameters_of_its_candidate():
     model = MultiTaskRegressor(tol=1e-3, solver="newton")
-    one = Candidate(Settings(Sparse(0.5), 0.1, 2.0), Geometry("rbf", 0.5, 1, 0.3), {"mu": 0.5})
+    one = Candidate(Settings(Sparse(0.5), 0.1, 2.0), Geometry("rbf", 0.5, 1, 0.3, "evidence"), {"mu": 0.5})
     params = candidate_estimator(model, one).get_params()
     expected = {"alpha": 0.1, "common": 2.0, "kernel": "rbf", "gamma": 0.5, "metric_rounds": 1, "metric_alpha": 0.3}
+    expected |= {"metric_rule": "evidence"}
     assert {name: params[name] for name in expected} == expected
     assert params["penalty"].mu == 0.5
     assert params["penalty"] is not one.penalty

@@ -54,6 +54,7 @@ COMPANY = {
     "landmarks": {"kernel": "rbf", "n_components": 4},
     "random_state": {"kernel": "rbf", "n_components": 4},
     "metric_alpha": {"kernel": "rbf", "metric_rounds": 1},
+    "metric_rule": {"kernel": "rbf", "metric_rounds": 1},
     "feature_groups": {"kernel": "rbf", "metric_rounds": 1},
 }
 # What a kernel does with a parameter that it can read is said of the kernel.

@@ -21,7 +21,7 @@ from skmtl._validation import check_callback, check_count, check_flag, check_pos
 from skmtl.estimators.clean import clean, reads_blocks
 from skmtl.estimators.evidence import Evidence
 from skmtl.estimators.learned import LearnedTasks
-from skmtl.estimators.metric import check_rounds, few_rows, next_scale
+from skmtl.estimators.metric import check_rounds, check_rule, few_rows, next_scale
 from skmtl.estimators.predict import predict_scores
 from skmtl.features import KERNELS, KernelFacts, make_feature_map
 from skmtl.losses.base import Loss, check_loss
@@ -168,6 +168,9 @@ def train(
     """
     none = is_number(estimator.metric_rounds) and estimator.metric_rounds == 0
     rounds = 0 if none else check_rounds(estimator.metric_rounds, estimator.kernel)
+    if rounds:
+        exact = make_map(estimator).on_rows
+        check_rule(estimator.metric_rule, estimator.kernel, quadratic=loss.quadratic, exact=exact)
     for _ in range(rounds if feature_scale is None else 0):
         feature_scale = next_scale(estimator, _make_training(estimator, few_rows(data), loss, None, feature_scale))
     return _make_training(estimator, data, loss, kernel, feature_scale)

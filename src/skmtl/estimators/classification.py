@@ -84,6 +84,10 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
         How often features are scaled by how much the predictors change along them, before the last fit: 1 to 3 where
         many features matter little. For kernels rbf, laplacian and polynomial, and features on one scale. The rounds
         are fits of independent tasks; certificate and structure are those of the last fit.
+    metric_rule : {"slopes", "evidence"}, default="slopes"
+        What features are scaled by: how much the predictors change along them, or a step of widths of their own
+        towards those under which the labels are most likely, for square loss and kernel "rbf" or "laplacian" on all
+        rows. The first finds few features among many, the second also features with few values.
     metric_alpha : float, optional
         Strength of the regularization in those rounds; by default ``alpha``.
     feature_groups : array-like of shape (n_features,), optional
@@ -182,6 +186,7 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
         fit_intercept: bool = True,
         balance_tasks: bool = False,
         metric_rounds: int = 0,
+        metric_rule: str = "slopes",
         metric_alpha: float | None = None,
         feature_groups: ArrayLike | None = None,
         solver: str = "auto",
@@ -205,6 +210,7 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
         self.fit_intercept = fit_intercept
         self.balance_tasks = balance_tasks
         self.metric_rounds = metric_rounds
+        self.metric_rule = metric_rule
         self.metric_alpha = metric_alpha
         self.feature_groups = feature_groups
         self.solver = solver

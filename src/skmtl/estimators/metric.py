@@ -1,10 +1,12 @@
 """A scale of the features learned by all tasks, and how much each feature matters.
 
-A fit of independent tasks says how much predictors change along each feature; the kernel of the next fit is taken on
-features scaled by it. Every fit is convex; the last one learns the structure of the tasks too, and is certified.
+A fit of independent tasks says how much predictors change along each feature, or how rough they are along it beside
+what the kernel expects; the kernel of the next fit is taken on features scaled by it. Every fit is convex; the last one
+learns the structure of the tasks too, and is certified.
 """
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -15,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skmtl._linalg import Array
 from skmtl._validation import NO_NUMBERS, check_positive
+from skmtl.features.evidence import SEPARABLE, inverse_without_constant, roughness, scale_from_evidence
 from skmtl.features.metric import DIFFERENTIABLE, SCALABLE, mean_squared_slopes, scale_from_slopes
 from skmtl.penalties import Independent
 from skmtl.solvers.training import Effort, Settings, Training
@@ -52,15 +55,77 @@ def few_rows(data: TaskData) -> TaskData:
     return replace(data, X=some.rows, labels=some)
 
 
+def check_rule(rule: Any, kernel: Any, *, quadratic: bool, exact: bool) -> str:
+    """By what features are scaled, where that is known for the kernel and the loss."""
+    if not isinstance(rule, str) or rule not in RULES:
+        raise ValueError(f"metric_rule={rule!r:.50} is not known; choose one of {', '.join(RULES)}.")
+    if rule == "evidence" and not (suits(rule, kernel) and quadratic and exact):
+        raise ValueError(
+            f'metric_rule="evidence" needs loss="square" and kernel {" or ".join(SEPARABLE)} on all rows, without '
+            f'landmarks; use metric_rule="slopes".'
+        )
+    return str(rule)
+
+
+def suits(rule: str, kernel: Any) -> bool:
+    """Whether features can be scaled by a rule for a kernel on scaled features."""
+    return rule != "evidence" or kernel in tuple(SEPARABLE)
+
+
 def next_scale(estimator: Any, training: Training) -> Array:
     """The scale of the features, of shape (d,), that independent tasks on a training set ask for.
 
-    ``estimator`` gives ``metric_alpha``, or else ``alpha``, the weight of a common component, and groups of features.
+    ``estimator`` gives ``metric_rule``, ``metric_alpha``, or else ``alpha``, the weight of a common component, and
+    groups of features.
     """
     alpha = estimator.alpha if estimator.metric_alpha is None else estimator.metric_alpha
-    settings = Settings(
-        Independent(), check_positive("metric_alpha", alpha), check_positive("common", estimator.common, zero=True)
+    return RULES[estimator.metric_rule](estimator, training, check_positive("metric_alpha", alpha))
+
+
+def _by_evidence(estimator: Any, training: Training, alpha: float) -> Array:
+    """The next step to the widths of the features under which the labels are most likely."""
+    X, feature_map = training.data.X, training.feature_map
+    scale = np.ones(X.shape[1]) if feature_map.feature_scale is None else feature_map.feature_scale
+    K = feature_map.transform(X)
+    explained, expected = (
+        share_in_groups(roughness(estimator.kernel, X, scale, K * W), estimator.feature_groups)
+        for W in _second_moments(K, training, alpha)
     )
+    return scale_from_evidence(scale, explained, expected, estimator.kernel)
+
+
+def _second_moments(K: Array, training: Training, alpha: float) -> tuple[Array, Array]:
+    """Those of the dual coefficients, over all tasks, as labels have them and as the kernel expects them, (n, n) each.
+
+    Both are in units of the variance that the labels of each task suggest.
+    """
+    labels = training.labels
+    Y, weight = labels.in_rows(labels.y), labels.in_rows(labels.weight)
+    if labels.long:
+        weight = weight[:, None] * (labels.tasks[:, None] == np.arange(labels.n_tasks))
+        Y = np.broadcast_to(Y[:, None], weight.shape)
+    ridge = float(labels.weight.sum()) / labels.n_tasks * alpha
+    found, prior = np.zeros_like(K), np.zeros_like(K)
+    # Labels that are all the same say nothing about widths.
+    least = (np.finfo(float).eps * float(np.max(np.abs(Y), initial=0.0))) ** 2
+    # With all labels the tasks have one inverse.
+    for tasks in [np.arange(labels.n_tasks)] if labels.complete() else np.arange(labels.n_tasks)[:, None]:
+        rows = np.flatnonzero(weight[:, tasks[0]] > 0.0)
+        if len(rows) <= 1:
+            continue
+        here, y = np.ix_(rows, rows), Y[np.ix_(rows, tasks)]
+        N = inverse_without_constant(K[here] + np.diag(ridge / weight[rows, tasks[0]]), intercept=training.intercept)
+        C = N @ y
+        variance = np.sum(y * C, axis=0) / (len(rows) - training.intercept)
+        varying = variance > least
+        found[here] += (C[:, varying] / variance[varying]) @ C[:, varying].T
+        prior[here] += np.count_nonzero(varying) * N
+    return found, prior
+
+
+def _by_slopes(estimator: Any, training: Training, alpha: float) -> Array:
+    """Features scaled by how much predictors change along them."""
+    settings = Settings(Independent(), alpha, check_positive("common", estimator.common, zero=True))
     effort = Effort(tol=max(estimator.tol, ACCURACY), max_iter=estimator.max_iter)
     solution = training.solve(settings, effort)
     if not solution.converged:
@@ -70,6 +135,10 @@ def next_scale(estimator: Any, training: Training) -> Array:
     squares = mean_squared_slopes(training.feature_map, coef / training.scaling.scale, X, weight)
     squares = share_in_groups(squares, estimator.feature_groups)
     return scale_from_slopes(squares, X, weight, estimator.kernel)
+
+
+# By what features are scaled.
+RULES: dict[str, Callable[[Any, Training, float], Array]] = {"slopes": _by_slopes, "evidence": _by_evidence}
 
 
 def _rows_of(training: Training) -> tuple[Any, Array]:

@@ -114,20 +114,20 @@ def slope_blocks(feature_map: Any, coef: Array, X: Any) -> Iterator[Array]:
     blocks = [slice(start, start + step) for start in range(0, n_features, step)]
     if name in LOG_SLOPES:
         for block in blocks:
-            x, y = _dense(X, block, scale), _dense(points, block, scale)
+            x, y = dense_columns(X, block, scale), dense_columns(points, block, scale)
             parts = [(K * LOG_SLOPES[name](x[:, [k]], y[:, k], params)) @ coef for k in range(x.shape[1])]
             yield np.stack(parts, axis=2) * scale[block]
         return
     P, Q = PRODUCTS[name](feature_map.scaled(X), feature_map.scaled(points), K, params)
     inner = None if Q is None else Q @ coef
     for block in blocks:
-        y = _dense(points, block, scale)
+        y = dense_columns(points, block, scale)
         # About their mean differences of features lose no digits.
         middle = y.mean(axis=0) if P is Q else 0.0
         weighted = coef[:, :, None] * (y - middle)[:, None, :]
         slopes = (P @ weighted.reshape(len(y), -1)).reshape(X.shape[0], coef.shape[1], -1)
         if inner is not None:
-            slopes -= inner[:, :, None] * (_dense(X, block, scale) - middle)[:, None, :]
+            slopes -= inner[:, :, None] * (dense_columns(X, block, scale) - middle)[:, None, :]
         yield slopes * scale[block]
 
 
@@ -154,6 +154,7 @@ def _spread(X: Any, weight: Array) -> Array:
     return np.asarray(np.sqrt(share @ (X - share @ X) ** 2))
 
 
-def _dense(X: Any, block: slice, scale: Array) -> Array:
+def dense_columns(X: Any, block: slice, scale: Array) -> Array:
+    """Some columns of rows, dense and scaled."""
     columns = X[:, block]
     return np.asarray(columns.toarray() if sparse.issparse(columns) else columns) * scale[block]

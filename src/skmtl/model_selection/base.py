@@ -111,7 +111,7 @@ class MultiTaskSearch(DrawsRelations, BaseEstimator):
         splits = found.splits[: found.outcome.scores.shape[1]]
         self.constant_score_ = constant_score(self.scoring_, data, splits)
         self.test_share_ = test_share(splits)
-        chosen = CHOSEN if best.metric_rounds == 0 else (*CHOSEN, "metric_rounds", "metric_alpha")
+        chosen = CHOSEN if best.metric_rounds == 0 else (*CHOSEN, "metric_rounds", "metric_rule", "metric_alpha")
         self.best_params_ = {name: getattr(best, name) for name in chosen}
         self.alpha_, self.penalty_, self.common_, self.gamma_ = best.alpha, best.penalty_, best.common, best.gamma
         self.best_estimator_ = best
@@ -131,7 +131,7 @@ class MultiTaskSearch(DrawsRelations, BaseEstimator):
             shared["kernel"] = "linear"
         elif isinstance(self.kernel, list | tuple) and self.kernel:
             shared["kernel"] = self.kernel[0]
-        return self.model_class(**{**shared, "penalty": "independent", "metric_rounds": 0})
+        return self.model_class(**{**shared, "penalty": "independent", "metric_rounds": 0, "metric_rule": "slopes"})
 
     def predict(self, X: Any, tasks: Any = None) -> Any:
         """Predictions of the best estimator; see its ``predict``."""

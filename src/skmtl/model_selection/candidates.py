@@ -35,7 +35,7 @@ RULES = ("best", "1se")
 # Scores that differ by no more than this share of their standard error are level.
 LEVEL = 0.1
 # Parameters that are shown only where several values were tried.
-SELDOM = ("kernel", "metric_rounds", "metric_alpha")
+SELDOM = ("kernel", "metric_rounds", "metric_rule", "metric_alpha")
 
 # A candidate and what it learned.
 Answer = tuple["Candidate", Solution]
@@ -51,10 +51,11 @@ class Geometry:
     gamma: float | None = None
     metric_rounds: int = 0
     metric_alpha: float | None = None
+    metric_rule: str = "slopes"
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> "Geometry":
-        return cls(estimator.kernel, estimator.gamma, estimator.metric_rounds, estimator.metric_alpha)
+        return cls(**{field.name: getattr(estimator, field.name) for field in fields(cls)})
 
     def params(self) -> dict[str, Any]:
         """Parameters of an estimator."""

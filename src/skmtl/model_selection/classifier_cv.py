@@ -63,6 +63,9 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         :class:`MultiTaskRegressor`. Of a list the best number is chosen, on folds that learn the metric on their
         training rows; at the inverse width that is best without a metric. By default 0, 1 and 2
         are tried with ``kernel="auto"`` on folds, else 0.
+    metric_rule : {"slopes", "evidence"} or list of them, optional
+        What features are scaled by, see :class:`MultiTaskRegressor`; of a list the better one is chosen. By default
+        "slopes".
     feature_groups : array-like of shape (n_features,), optional
         Groups of features that are scaled together.
     solver : {"auto", "newton", "anderson", "alternating"}, default="auto"
@@ -127,6 +130,7 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         fit_intercept: bool = True,
         balance_tasks: bool = False,
         metric_rounds: int | Sequence[int] | None = None,
+        metric_rule: str | Sequence[str] | None = None,
         feature_groups: ArrayLike | None = None,
         solver: str = "auto",
         tol: float = 1e-6,
@@ -155,6 +159,7 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         self.fit_intercept = fit_intercept
         self.balance_tasks = balance_tasks
         self.metric_rounds = metric_rounds
+        self.metric_rule = metric_rule
         self.feature_groups = feature_groups
         self.solver = solver
         self.tol = tol

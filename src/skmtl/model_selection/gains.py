@@ -29,7 +29,7 @@ def describe_gains(search: Any, steps: Sequence[str] = STEPS, *, comparison: pd.
     -------
     str
         The best score without any of them, and what kernel, metric, strengths of the tasks' own and graph add to it,
-        as far as they were tried; empty where there was one thing to try.
+        as far as they were tried, or that they add nothing; empty where there was one thing to try.
 
     See Also
     --------
@@ -65,24 +65,22 @@ def describe_gains(search: Any, steps: Sequence[str] = STEPS, *, comparison: pd.
     }
     start = best(lambda one: filters["kernel"](one) and one["kernel"] == first)
     tried = {"kernel": "kernel", "metric": "rounds", "own strengths": "own", "graph": "shared"}
-    said, idle, last = [], [], start
+    gained, idle, last = list[str](), list[str](), start
     for name in STEPS if comparison is None else STEPS[:-1]:
         now = best(filters[name])
         if name in steps and len({str(one[tried[name]]) for one in params}) > 1:
             if now > last:
-                said.append(f"{_called(name, params, means)} {now - last:+.2g}")
+                gained.append(f"{_called(name, params, means)} {now - last:+.2g}")
             else:
-                idle.append(name)
+                idle.append("other kernels" if name == "kernel" else name)
         last = now
-    said += [] if comparison is None else [_best_method(comparison)]
-    if not (said or idle) or not np.isfinite(start):
+    gained += [] if comparison is None else [_best_method(comparison)]
+    if not (gained or idle) or not np.isfinite(start):
         return ""
     parts = [f"In cross-validation ({search.scoring_}) the {first} kernel with independent tasks has {start:.4g}"]
-    parts += [f"on top of it come {', '.join(said)}"] if said else []
-    # Another kernel is a step, and this one is where it began.
-    words = ", ".join("another kernel" if name == "kernel" else name for name in idle)
-    parts += [f"nothing is gained by {words}"] if idle else []
-    return "; ".join(parts) + "."
+    parts += [f"nothing comes from {', '.join(idle)}"] if idle else []
+    parts += [f"on top of it come {', '.join(gained)}"] if gained else []
+    return f"{'; '.join(parts)}."
 
 
 def _best_method(comparison: pd.DataFrame) -> str:

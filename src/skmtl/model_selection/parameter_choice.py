@@ -163,7 +163,9 @@ def choose_parameters(
     held, more = _scale_up(search, best, X, Y, tasks)
     if len(more) > len(rows):
         # There is time for more of them, now that the kernel is known.
-        geometry = {"gamma": best.gamma, "metric_rounds": best.metric_rounds}
+        # Landmarks may have changed the rule of the metric, which is then still to be compared with none.
+        rounds = best.metric_rounds if held["metric_rule"] == best.metric_rule else [0, best.metric_rounds]
+        geometry = {"gamma": best.gamma, "metric_rounds": rounds}
         folds = count_folds(callback, 1, 2, f"{best.kernel} kernel on {len(more)} rows")
         rows = more
         fitted = fit(at_kernel(search, best.kernel, X[rows], **geometry, callback=folds, **held), rows)
@@ -181,14 +183,17 @@ def choose_parameters(
 
 
 def _scale_up(search: Any, best: Any, X: Any, Y: Any, tasks: Any) -> tuple[dict[str, Any], Index]:
-    """Landmarks where the table is large for the kernel that was found, and the rows that there is time for then."""
+    """Landmarks where the table is large for the kernel that was found, and the rows that there is time for then.
+
+    On landmarks a metric is one of slopes.
+    """
     quadratic = check_loss(search.loss, purpose=search.model_class.purpose).quadratic
     n_components = search.n_components or choose_landmarks(best.kernel, X.shape[0], quadratic=quadratic)
     fewer = draw_rows(X, Y, best.kernel, tasks=tasks)
     more = draw_affordable(X, Y, best.kernel, fewer, n_components=n_components, tasks=tasks, quadratic=quadratic)
     if best.kernel == "linear" or n_components is None:
-        return {"n_components": None}, more
-    return {"n_components": n_components, "random_state": 0}, more
+        return {"n_components": None, "metric_rule": best.metric_rule}, more
+    return {"n_components": n_components, "random_state": 0, "metric_rule": "slopes"}, more
 
 
 def describe_rows(n_used: int, n_rows: int) -> list[str]:

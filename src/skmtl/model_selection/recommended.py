@@ -14,14 +14,14 @@ from skmtl.model_selection.folds import has_few_labels
 from skmtl.model_selection.scores import SCORES, score_name
 from skmtl.targets import TaskData
 
-KERNELS, ROUNDS = ("linear", "rbf", "laplacian"), (0, 1, 2)
+KERNELS, ROUNDS, RULES = ("linear", "rbf", "laplacian"), (0, 1, 2), ("slopes", "evidence")
 # Kernels other than the linear one cost n^3 a fold. Landmarks bound that.
 MOST_ROWS = 2000
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to try: kernels, numbers of rounds of the metric, multiples of the automatic eps.
+    """What to try: kernels, numbers of rounds of the metric and its rules, multiples of the automatic eps.
 
     With ``own_strengths`` independent tasks are tried with a strength for each of them too; ``in_steps`` the best width
     is refined once, and the penalties' own parameters are tried only at the strength that is best for one of them. With
@@ -31,6 +31,7 @@ class Plan:
 
     kernels: tuple[Any, ...]
     rounds: tuple[int, ...] = (0,)
+    rules: tuple[str, ...] = ("slopes",)
     eps_factors: tuple[float, ...] = EPS_FACTORS
     own_strengths: bool = False
     in_steps: bool = False
@@ -49,7 +50,13 @@ def recommend(search: Any, data: TaskData, loss: Loss) -> Plan:
     if not loss.quadratic or sparse.issparse(data.X) or not few:
         return Plan(KERNELS[:1], own_strengths=own and loss.quadratic)
     rounds = ROUNDS if with_folds else (0,)
-    return Plan(KERNELS, rounds, EPS_FACTORS[:1], own, in_steps=True, every_kernel=has_few_labels(data))
+    rules = RULES if regression and has_all_rows(search) else RULES[:1]
+    return Plan(KERNELS, rounds, rules, EPS_FACTORS[:1], own, in_steps=True, every_kernel=has_few_labels(data))
+
+
+def has_all_rows(search: Any) -> bool:
+    """Whether kernels are taken on all rows, and not on landmarks."""
+    return search.n_components is None and isinstance(search.landmarks, str)
 
 
 def score_in_steps(

@@ -81,6 +81,9 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         :class:`MultiTaskRegressor`. Of a list the best number is chosen, on folds that learn the metric on their
         training rows; at the inverse width that is best without a metric. By default 0, 1 and 2
         are tried with ``kernel="auto"`` on folds, else 0.
+    metric_rule : {"slopes", "evidence"} or list of them, optional
+        What features are scaled by, see :class:`MultiTaskRegressor`; of a list the better one is chosen. By default
+        "slopes", and both with ``kernel="auto"`` and square loss.
     feature_groups : array-like of shape (n_features,), optional
         Groups of features that are scaled together.
     solver : {"auto", "newton", "anderson", "alternating"}, default="auto"
@@ -103,7 +106,8 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         Fitted to all rows with the chosen parameters.
     best_params_ : dict
         What was chosen, by the names that :class:`MultiTaskRegressor` has for it: ``penalty``, ``alpha``, ``eps``,
-        ``common``, ``kernel`` and ``gamma``; and ``metric_rounds`` and ``metric_alpha`` where a metric is learned.
+        ``common``, ``kernel`` and ``gamma``; and ``metric_rounds``, ``metric_rule`` and ``metric_alpha`` where a
+        metric is learned.
     alpha_, penalty_, common_, gamma_
         The same one by one.
     best_score_ : float
@@ -167,6 +171,7 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         scale_targets: bool = True,
         balance_tasks: bool = False,
         metric_rounds: int | Sequence[int] | None = None,
+        metric_rule: str | Sequence[str] | None = None,
         feature_groups: ArrayLike | None = None,
         solver: str = "auto",
         tol: float = 1e-6,
@@ -196,6 +201,7 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         self.scale_targets = scale_targets
         self.balance_tasks = balance_tasks
         self.metric_rounds = metric_rounds
+        self.metric_rule = metric_rule
         self.feature_groups = feature_groups
         self.solver = solver
         self.tol = tol

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from skmtl._linalg import SMALL_DECOMPOSITION, has_threads, single_threaded
 from skmtl.estimators.base import make_effort, make_settings, publish
+from skmtl.estimators.metric import suits
 from skmtl.losses import Loss
 from skmtl.model_selection.candidates import (
     ALPHAS,
@@ -48,9 +49,9 @@ from skmtl.model_selection.folds import (
     one_ahead,
 )
 from skmtl.model_selection.loo import check_loo, loo_splits, search_loo
-from skmtl.model_selection.metric_choice import check_metric_rounds, is_scalable, score_rounds
+from skmtl.model_selection.metric_choice import check_metric_rounds, check_rules, is_scalable, score_rounds
 from skmtl.model_selection.own_strengths import score_own_strengths
-from skmtl.model_selection.recommended import Plan, recommend, score_in_steps
+from skmtl.model_selection.recommended import Plan, has_all_rows, recommend, score_in_steps
 from skmtl.model_selection.scores import (
     SCORES,
     Evaluate,
@@ -187,6 +188,7 @@ def _score_grid(search: Any, sources: _Sources, run: Run, progress: Progress, n_
             sources.loss,
             best,
             rounds=rounds,
+            rules=[rule for rule in plan.rules if suits(rule, best.geometry.kernel)],
             score=lambda source: score(source, variants[:1], [best.settings.common]),
         )
         scored = (scored if 0 in rounds else []) + [outcome for _, outcome in tried]
@@ -232,15 +234,23 @@ def _best(scored: Sequence[Scored]) -> Candidate:
 
 def _plan(search: Any, data: TaskData, loss: Loss) -> Plan:
     """What to try: as the user says, and as is recommended where no kernel is named."""
-    given = search.metric_rounds
+    given, rule = search.metric_rounds, search.metric_rule
+    learns_metric = given is not None and (not np.isscalar(given) or given != 0)
     if not is_auto(search.kernel):
         kernels = _kernels(search)
-        learns_metric = given is not None and (not np.isscalar(given) or given != 0)
         rounds = check_metric_rounds(given, kernels) if learns_metric else [0]
-        return Plan(tuple(kernels), tuple(rounds), own_strengths=_own_strengths(search))
+        rules = _rules(search, kernels, loss) if learns_metric and rule is not None else ["slopes"]
+        return Plan(tuple(kernels), tuple(rounds), tuple(rules), own_strengths=_own_strengths(search))
     plan = recommend(search, data, loss)
     rounds = list(plan.rounds) if given is None else check_metric_rounds(given, plan.kernels)
-    return replace(plan, rounds=tuple(rounds), own_strengths=plan.own_strengths or _own_strengths(search))
+    rules = list(plan.rules) if rule is None else _rules(search, plan.kernels, loss)
+    own = plan.own_strengths or _own_strengths(search)
+    return replace(plan, rounds=tuple(rounds), rules=tuple(rules), own_strengths=own)
+
+
+def _rules(search: Any, kernels: Sequence[Any], loss: Loss) -> list[str]:
+    """The rules of the metric that the user names."""
+    return check_rules(search.metric_rule, kernels, quadratic=loss.quadratic, exact=has_all_rows(search))
 
 
 def _kernels(search: Any) -> list[Any]:

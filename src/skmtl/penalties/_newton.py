@@ -20,7 +20,7 @@ MAX_CG_STEPS = 100
 MAX_BACKTRACKS = 40
 NOTHING_LEFT = 1e-9
 # The share of what a model promises that a step must gain; steps within the model, and the share of all their gains
-# below which there is no further one. Each of them needs only a direction that is roughly right: the next makes up for it.
+# below which there is no further one. Each needs only a direction that is roughly right: the next makes up for it.
 ENOUGH_GAIN = 1e-4
 MAX_MODEL_STEPS, MODEL_SHARE, MODEL_FORCING = 3, 0.03, 0.5
 # A ridge of this share of the mean of diag(S) needs no continuation; stages need no more than this accuracy.

@@ -240,7 +240,8 @@ def compare_table(
     found = choose_parameters(Z, problem.Y, search=search, kernels=kernels, **parts, callback=choosing)
     best, rows = found.estimator, found.rows[:MOST_COMPARED_ROWS]
     comparing = _name_step(callback, "comparing")
-    held = {"metric_rounds": best.metric_rounds, "n_components": best.n_components, "random_state": best.random_state}
+    names = ("metric_rounds", "metric_rule", "n_components", "random_state")
+    held = {name: best.get_params()[name] for name in names}
     one = at_kernel(search, best.kernel, Z[rows], gamma=best.gamma, mus=None, cv=INNER_FOLDS, n_jobs=None, **held)
     Y, some = take_rows(problem.Y, rows), {name: take_rows(values, rows) for name, values in parts.items()}
     options = {"estimator": one, "cv": N_FOLDS, "n_jobs": search.n_jobs, **some}

@@ -1,0 +1,164 @@
+"""A metric by evidence: its slope against finite differences, units, layouts, groups, and what it refuses."""
+
+import numpy as np
+import pytest
+from scipy.linalg import null_space
+from sklearn.metrics import average_precision_score
+
+from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV
+from skmtl.features.evidence import LARGEST_STEP, SEPARABLE, inverse_without_constant, roughness, scale_from_evidence
+
+ALPHA = 1e-2
+
+
+def planted(rng, n=60, n_features=6, n_tasks=3, relevant=2, noise=0.1):
+    """Tasks that depend on the first features, in a way that is not linear."""
+    X = rng.standard_normal((n, n_features))
+    hidden = np.tanh(X[:, :relevant] @ rng.standard_normal((relevant, 20)))
+    return X, hidden @ rng.standard_normal((20, n_tasks)) / 4 + noise * rng.standard_normal((n, n_tasks))
+
+
+def gram(kernel, X, widths):
+    """exp(-sum_k w_k |x_k - z_k|^p), written out."""
+    power = {"laplacian": 1, "rbf": 2}[kernel]
+    return np.exp(-(np.abs(X[:, None] - X[None]) ** power) @ widths)
+
+
+def restricted_evidence(K, y, noise, *, intercept):
+    """The log density of the contrasts of y at the best variance, up to constants."""
+    B = null_space(np.ones((1, len(y)))) if intercept else np.eye(len(y))
+    M, z = B.T @ (K + np.diag(noise)) @ B, B.T @ y
+    return -0.5 * (np.linalg.slogdet(M)[1] + len(z) * np.log(z @ np.linalg.solve(M, z)))
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("kernel", SEPARABLE)
+def test_difference_of_roughness_is_the_slope_of_the_evidence(kernel, intercept, rng):
+    X, y, noise = rng.standard_normal((15, 3)), rng.standard_normal(15), rng.uniform(0.05, 0.2, size=15)
+    widths, step = np.array([0.3, 0.7, 0.1]), 1e-5
+    scale = widths ** (1.0 if kernel == "laplacian" else 0.5)
+    K = gram(kernel, X, widths)
+    N = inverse_without_constant(K + np.diag(noise), intercept=intercept)
+    c = N @ y
+    variance = y @ c / (len(y) - intercept)
+    found, expected = (roughness(kernel, X, scale, K * W) for W in (np.outer(c, c) / variance, N))
+    for k in range(3):
+        high, low = (
+            restricted_evidence(gram(kernel, X, widths * np.exp(side * np.eye(3)[k])), y, noise, intercept=intercept)
+            for side in (step, -step)
+        )
+        assert np.isclose((found - expected)[k] / 2, (high - low) / (2 * step), rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", SEPARABLE)
+def test_step_ends_where_both_are_equal_and_is_never_long(kernel):
+    scale = np.array([1.0, 2.0, 3.0, 4.0])
+    same = scale_from_evidence(scale, np.full(4, 0.3), np.full(4, 0.3), kernel)
+    assert np.allclose(same, scale)
+    far = scale_from_evidence(scale, np.array([1.0, -1.0, 0.0, 2.0]), np.array([1e-9, 1.0, 0.0, 1.0]), kernel)
+    power = 1.0 if kernel == "laplacian" else 0.5
+    assert np.allclose(far / scale, np.array([LARGEST_STEP, 1 / LARGEST_STEP, 1.0, 2.0]) ** power)
+
+
+@pytest.mark.parametrize("kernel", SEPARABLE)
+def test_rounds_make_the_labels_more_likely_with_gaps_and_weights(kernel, rng):
+    X, Y = planted(rng)
+    Y[:20, 0] = Y[30:50, 2] = np.nan
+    weight = rng.uniform(0.5, 2.0, size=Y.shape)
+    known, n = ~np.isnan(Y), np.sum(weight[~np.isnan(Y)]) / 3
+
+    def evidence(rounds):
+        est = MultiTaskRegressor(
+            "independent", kernel=kernel, gamma=0.1, alpha=ALPHA, metric_rounds=rounds, metric_rule="evidence"
+        ).fit(X, Y, sample_weight=weight)
+        scale = est.feature_map_.feature_scale
+        widths = 0.1 * (np.ones(6) if scale is None else scale ** (1 if kernel == "laplacian" else 2))
+        K = gram(kernel, X, widths)
+        parts = ((np.flatnonzero(known[:, t]), t) for t in range(3))
+        return sum(
+            restricted_evidence(K[np.ix_(o, o)], Y[o, t], n * ALPHA / weight[o, t], intercept=True) for o, t in parts
+        )
+
+    assert evidence(0) < evidence(1) < evidence(2)
+
+
+@pytest.mark.parametrize("kernel", SEPARABLE)
+def test_few_features_that_matter_are_found(kernel, rng):
+    X, Y = planted(rng, n=200, n_features=50, n_tasks=10, relevant=5)
+    rule = {"metric_rounds": 2, "metric_rule": "evidence"}
+    shares = MultiTaskRegressor(kernel=kernel, alpha=1e-3, **rule).fit(X, Y).feature_importances_
+    assert average_precision_score(np.arange(50) < 5, shares) > 0.95
+
+
+def test_permuted_features_are_scaled_alike_and_units_of_targets_do_not_matter(rng):
+    X, Y = planted(rng)
+    order = rng.permutation(6)
+    model = MultiTaskRegressor(kernel="laplacian", alpha=ALPHA, metric_rounds=2, metric_rule="evidence")
+    scale = model.fit(X, Y).feature_map_.feature_scale
+    assert np.allclose(model.fit(X[:, order], Y * [1.0, 10.0, 0.01] + 5.0).feature_map_.feature_scale, scale[order])
+
+
+def test_long_table_learns_the_scale_of_the_wide_one(rng):
+    X, Y = planted(rng)
+    Y[:20, 1] = Y[25:, 2] = np.nan
+    row, task = np.nonzero(~np.isnan(Y))
+    model = MultiTaskRegressor("independent", kernel="rbf", alpha=ALPHA, metric_rounds=2, metric_rule="evidence")
+    wide = model.fit(X, Y).feature_map_.feature_scale
+    assert np.allclose(model.fit(X[row], Y[row, task], tasks=task).feature_map_.feature_scale, wide)
+
+
+def test_features_of_a_group_are_scaled_together_and_a_constant_one_not_at_all(rng):
+    X, Y = planted(rng)
+    X[:, 5] = 1.0
+    # A task whose labels are all the same says nothing.
+    Y[:, 2] = 7.0
+    groups = {"feature_groups": [0, 0, 1, 1, 2, 3]}
+    model = MultiTaskRegressor(kernel="rbf", alpha=ALPHA, metric_rounds=1, metric_rule="evidence", **groups)
+    scale = model.fit(X, Y).feature_map_.feature_scale
+    assert scale[0] == scale[1] != scale[2] == scale[3]
+    assert scale[5] == 1.0
+    assert np.allclose(scale, model.fit(X, Y[:, :2]).feature_map_.feature_scale, rtol=1e-6)
+
+
+def test_search_chooses_among_rules_and_its_parameters_make_the_same_model(rng):
+    X, Y = planted(rng)
+    search = MultiTaskRegressorCV(
+        kernel="laplacian", metric_rounds=[0, 1, 2], metric_rule=["slopes", "evidence"], cv=3, alphas=[1e-3, 1e-2]
+    ).fit(X, Y)
+    tried = {(row["metric_rounds"], row["metric_rule"]) for row in search.cv_results_["params"]}
+    assert tried == {(0, "slopes"), *((k, rule) for k in (1, 2) for rule in ("slopes", "evidence"))}
+    again = MultiTaskRegressor(**search.best_params_).fit(X, Y)
+    assert np.allclose(again.predict(X), search.predict(X), atol=1e-6)
+
+
+def test_folds_learn_the_widths_on_their_own_rows(rng):
+    X, Y = planted(rng)
+    split = [(np.arange(40), np.arange(40, 60))]
+    rule = {"metric_rounds": 1, "metric_rule": "evidence"}
+    search = MultiTaskRegressorCV(
+        "independent", kernel="rbf", gammas=[0.1], alphas=[ALPHA], cv=split, scoring="arrmse", **rule
+    ).fit(X, Y)
+    model = MultiTaskRegressor("independent", kernel="rbf", gamma=0.1, alpha=ALPHA, **rule).fit(X[:40], Y[:40])
+    errors = np.sqrt(np.mean((Y[40:] - model.predict(X[40:])) ** 2, axis=0))
+    assert np.isclose(-search.best_score_, np.mean(errors / Y.std(axis=0)), rtol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("params", "reason"),
+    [
+        ({"metric_rule": "likelihood"}, "slopes, evidence"),
+        ({"metric_rule": "evidence", "kernel": "polynomial"}, "laplacian or rbf"),
+        ({"metric_rule": "evidence", "n_components": 5}, "landmarks"),
+        ({"metric_rule": "evidence", "loss": "huber"}, "square"),
+    ],
+)
+@pytest.mark.parametrize("cls", [MultiTaskRegressor, MultiTaskRegressorCV])
+def test_rules_that_cannot_be_are_refused(cls, params, reason, rng):
+    with pytest.raises(ValueError, match=reason):
+        cls(**{"kernel": "rbf", "metric_rounds": 1, **params}).fit(*planted(rng, n=20))
+
+
+def test_classes_have_evidence_with_square_loss(rng):
+    X, Y = planted(rng)
+    model = MultiTaskClassifier(loss="square", kernel="rbf", metric_rounds=2, metric_rule="evidence")
+    assert model.fit(X, (Y > 0) * 1).feature_importances_[:2].sum() > 0.5
