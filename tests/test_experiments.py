@@ -14,12 +14,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from skmtl import MultiTaskRegressor, MultiTaskRegressorCV, experiments
 from skmtl.datasets import make_sparse_tasks
-from skmtl.experiments import animals, scenes, synthetic
+from skmtl.experiments import animals, detectors, scenes, synthetic
 from skmtl.experiments.runs import open_folder, read_rows, run_rest
-from skmtl.experiments.selection import estimator_of
+from skmtl.experiments.selection import estimator_of, fit_together
 from skmtl.experiments.tables import compare, interval, result_table
 from skmtl.model_selection import best_candidate
 from skmtl.penalties import Sparse
@@ -532,3 +533,39 @@ def test_runs_on_real_data_survive_being_killed(name, data_folder, tmp_path):
     assert f"{done + 1}/4 " in finished.stderr
     assert f"\n{done}/4 " not in f"\n{finished.stderr}"
     assert_same_run(whole, killed)
+
+
+# Short cuts of long runs
+
+
+@pytest.mark.parametrize("digits", [0, 1, 8])
+def test_measures_are_those_of_scikit_learn_with_ties_too(digits, rng):
+    for n in (2, 7, 300):
+        y = (np.arange(n) < n // 2).astype(np.int8)
+        score = np.round(y + 2.0 * rng.normal(size=n), digits)
+        assert detectors.average_precision(y, score) == pytest.approx(average_precision_score(y, score), abs=1e-12)
+        assert detectors.area_under_roc(y, score) == pytest.approx(roc_auc_score(y, score), abs=1e-12)
+
+
+def test_tasks_that_choose_by_themselves_are_searches_of_one_task():
+    settings = {**synthetic.SETTINGS, "n_features": 20, "alphas": [0.3, 0.1, 0.03, 0.01]}
+    tasks = make_sparse_tasks(5, n_features=20, random_state=0)
+    predicted, chosen = synthetic.one_alpha_each(settings, tasks)
+    size = np.mean(np.sum(tasks.X**2, axis=1))
+    assert len(set(chosen["alpha"])) > 1
+    for t in range(5):
+        alone = MultiTaskRegressorCV(
+            ["independent"], kernel="linear", alphas=size * np.array(settings["alphas"]), eps_factors=[1.0], cv=5,
+            scoring="nmse", fit_intercept=False, scale_targets=False,
+        ).fit(tasks.X, tasks.Y[:, t])  # fmt: skip
+        assert alone.alpha_ == pytest.approx(chosen["alpha"][t])
+        np.testing.assert_allclose(alone.predict(tasks.X_test), predicted[:, t], atol=1e-9)
+
+
+def test_estimators_fitted_together_are_those_fitted_alone():
+    tasks = make_sparse_tasks(5, n_features=20, random_state=0)
+    models = {name: MultiTaskRegressor(penalty=name, alpha=0.1) for name in ("independent", "sparse", "frobenius")}
+    for name, model in fit_together(models, tasks.X, tasks.Y).items():
+        alone = MultiTaskRegressor(penalty=name, alpha=0.1).fit(tasks.X, tasks.Y)
+        np.testing.assert_array_equal(model.predict(tasks.X_test), alone.predict(tasks.X_test))
+        np.testing.assert_array_equal(model.structure_, alone.structure_)

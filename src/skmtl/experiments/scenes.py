@@ -23,7 +23,7 @@ from skmtl._linalg import Array
 from skmtl.datasets import Scenes, load_scenes
 from skmtl.experiments import scene_graph
 from skmtl.experiments.runs import Item, Progress, Row
-from skmtl.experiments.selection import LEARNED, METHODS, Params, estimator_of, stable_structure
+from skmtl.experiments.selection import LEARNED, METHODS, Params, estimator_of, fit_together, stable_structure
 from skmtl.experiments.tables import compare, difference_table, result_table, save_figure, write_tables
 from skmtl.model_selection import MultiTaskClassifierCV, best_candidate
 from skmtl.vision import SpatialPyramid
@@ -52,7 +52,7 @@ QUICK: dict[str, Any] = {
     "mus": [0.9, 1.0],
     "n_halves": 4,
 }
-OURS = "SKMTL"
+OURS, SPARSEST = "SKMTL", "SKMTL, 1se"
 MEASURES = {"accuracy": "", "accuracy_without": ", without constants"}
 # Accuracy in percent and what follows the sign ± in the paper's table, by the number of images per class.
 PAPER = {
@@ -119,23 +119,22 @@ def evaluate(prepared: SceneImages, settings: Params, *, size: int, seed: int) -
     K, K_test, y, y_test = K[np.ix_(train, train)], K[np.ix_(test, train)], y[train], y[test]
     search = _search(K, y, settings, intercept=True)
     chosen = {method: best_candidate(search, **wanted) for method, wanted in METHODS.items()}
-    models = {method: estimator_of(search, params).fit(K, y) for method, params in chosen.items()}
-    sparsest = best_candidate(search, rule="1se", **METHODS[OURS])
-    graphs = {"best": models[OURS], "1se": models[OURS]}
-    if sparsest != chosen[OURS]:
-        graphs["1se"] = estimator_of(search, sparsest).fit(K, y)
-    structures = {rule: model.structure_ for rule, model in graphs.items()}
+    chosen[SPARSEST] = best_candidate(search, rule="1se", **METHODS[OURS])
+    models = fit_together({method: estimator_of(search, params) for method, params in chosen.items()}, K, y)
+    sparsest = models.pop(SPARSEST)
+    structures = {"best": models[OURS].structure_, "1se": sparsest.structure_}
     if seed == 0:
         structures["stable"], mu = stable_structure(models[OURS], K, y, settings["n_halves"])
         chosen["SKMTL, stable"] = {"mu": mu}
     bare = _search(K, y, settings, intercept=False)
-    without = {m: estimator_of(bare, best_candidate(bare, **wanted)).fit(K, y) for m, wanted in METHODS.items()}
+    without = {m: estimator_of(bare, best_candidate(bare, **wanted)) for m, wanted in METHODS.items()}
+    fit_together(without, K, y)
     return {
         "accuracy": {method: mean_accuracy(y_test, model.predict(K_test)) for method, model in models.items()},
         "accuracy_without": {method: mean_accuracy(y_test, model.predict(K_test)) for method, model in without.items()},
-        "accuracy_1se": mean_accuracy(y_test, graphs["1se"].predict(K_test)),
+        "accuracy_1se": mean_accuracy(y_test, sparsest.predict(K_test)),
         "tested": len(test),
-        "chosen": {**chosen, "SKMTL, 1se": sparsest},
+        "chosen": chosen,
         "structure": structures,
         "classes": models[OURS].task_names_,
         "max_gap": float(max(model.solution_.gap for model in [*models.values(), *without.values()])),

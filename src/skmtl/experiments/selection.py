@@ -11,6 +11,9 @@ import numpy as np
 from sklearn.base import clone
 
 from skmtl._linalg import Array
+from skmtl.estimators.base import make_effort, make_settings, publish, train
+from skmtl.estimators.clean import clean
+from skmtl.losses.base import check_loss
 from skmtl.model_selection import edge_stability
 from skmtl.penalties import PENALTIES, StructurePenalty
 
@@ -41,6 +44,16 @@ def estimator_of(search: Any, params: Params, penalty: StructurePenalty | None =
         penalty = PENALTIES[params["penalty"]]()
         penalty.set_params(**{name: params[name] for name in penalty.get_params() if name in params})
     return clone(search.best_estimator_).set_params(penalty=penalty, alpha=params["alpha"], eps="auto", solver="auto")
+
+
+def fit_together(models: dict[str, Any], X: Any, y: Any) -> dict[str, Any]:
+    """Fit estimators that differ in penalty and alpha alone: the rows are decomposed once for all of them."""
+    first = next(iter(models.values()))
+    training = train(first, clean(first, X, y), check_loss(first.loss, purpose=first.purpose))
+    for model in models.values():
+        settings = make_settings(model, training.labels.n_tasks)
+        publish(model, training, settings, training.solve(settings, make_effort(model)))
+    return models
 
 
 def stable_structure(model: Any, X: Any, y: Any, n_halves: int) -> tuple[Array, float]:

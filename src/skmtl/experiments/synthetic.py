@@ -10,16 +10,16 @@ The literal reading of the corruption is the main run. ``readings`` names others
 ``recovery``: settings of the generator that take the place of the main ones.
 """
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import KFold
 
 from skmtl._linalg import Array
 from skmtl.datasets import SparseTasks, make_sparse_tasks
 from skmtl.experiments.runs import Item, Progress
-from skmtl.experiments.selection import LEARNED, METHODS, Params, estimator_of, stable_structure
+from skmtl.experiments.selection import LEARNED, METHODS, Params, estimator_of, fit_together, stable_structure
 from skmtl.experiments.synthetic_report import OURS, PER_TASK, READING, rank_pairs, report
 from skmtl.model_selection import MultiTaskRegressorCV, best_candidate
 from skmtl.penalties import Fixed
@@ -115,8 +115,9 @@ def _errors(settings: Params, tasks: SparseTasks) -> tuple[dict[str, Any], Multi
     models = {method: estimator_of(search, params) for method, params in chosen.items()}
     chosen["GT"] = best_candidate(search, penalty=truth.name)
     models["GT"] = estimator_of(search, chosen["GT"], truth)
-    predicted = {name: model.fit(tasks.X, tasks.Y).predict(tasks.X_test) for name, model in models.items()}
-    predicted[PER_TASK], chosen[PER_TASK] = _one_alpha_each(settings, tasks)
+    fit_together(models, tasks.X, tasks.Y)
+    predicted = {name: model.predict(tasks.X_test) for name, model in models.items()}
+    predicted[PER_TASK], chosen[PER_TASK] = one_alpha_each(settings, tasks)
     squares = {name: (F - tasks.Y_test) ** 2 for name, F in predicted.items()}
     variance = tasks.Y_test.var(axis=0)
     result = {
@@ -129,11 +130,22 @@ def _errors(settings: Params, tasks: SparseTasks) -> tuple[dict[str, Any], Multi
     return result, search
 
 
-def _one_alpha_each(settings: Params, tasks: SparseTasks) -> tuple[Array, dict[str, list[float]]]:
+def one_alpha_each(settings: Params, tasks: SparseTasks) -> tuple[Array, dict[str, list[float]]]:
     """Predictions of single tasks that choose their alphas by themselves, on the same folds, and the alphas."""
-    alone = {**settings, "mus": None}
-    found = [_search(alone, replace(tasks, Y=y[:, None]), [METHODS["STL"]["penalty"]]) for y in tasks.Y.T]
-    return np.hstack([one.predict(tasks.X_test) for one in found]), {"alpha": [one.alpha_ for one in found]}
+    X, Y, alphas = tasks.X, tasks.Y, _alphas(settings, tasks)
+    folds = KFold(settings["n_folds"]).split(X)
+    errors = np.mean([np.mean((_ridges(X[a], Y[a], X[b], alphas) - Y[b]) ** 2, axis=1) for a, b in folds], axis=0)
+    chosen = errors.argmin(axis=0)
+    return (
+        np.take_along_axis(_ridges(X, Y, tasks.X_test, alphas), chosen[None, None, :], axis=0)[0],
+        {"alpha": alphas[chosen].tolist()},
+    )
+
+
+def _ridges(X: Array, Y: Array, X_test: Array, alphas: Array) -> Array:
+    """Predictions of ridge regression for every alpha, of shape (n_alphas, n_test, n_tasks)."""
+    U, s, Vt = np.linalg.svd(X, full_matrices=False)
+    return np.stack([X_test @ Vt.T @ ((s / (s**2 + len(X) * alpha))[:, None] * (U.T @ Y)) for alpha in alphas])
 
 
 def _recovery(settings: Params, tasks: SparseTasks, search: MultiTaskRegressorCV) -> dict[str, Any]:
@@ -141,7 +153,7 @@ def _recovery(settings: Params, tasks: SparseTasks, search: MultiTaskRegressorCV
     wanted = METHODS[OURS]
     chosen = {rule: best_candidate(search, rule=rule, **wanted) for rule in ("best", "1se")}
     models = {rule: estimator_of(search, params) for rule, params in chosen.items()}
-    learned = {rule: model.fit(tasks.X, tasks.Y).structure_ for rule, model in models.items()}
+    learned = {rule: model.structure_ for rule, model in fit_together(models, tasks.X, tasks.Y).items()}
     learned["stable"], mu = stable_structure(models["best"], tasks.X, tasks.Y, settings["n_halves"])
     return {
         "true": tasks.structure,
@@ -167,19 +179,23 @@ def _make_tasks(settings: Params, support: float, seed: int, *, n_tasks: int) ->
 
 def _search(settings: Params, tasks: SparseTasks, penalties: list[Any]) -> MultiTaskRegressorCV:
     """All candidates of all penalties on the same folds."""
-    size = float(np.mean(np.sum(tasks.X**2, axis=1)))
     return MultiTaskRegressorCV(
         penalties,
         kernel="linear",
-        alphas=size * np.array(settings["alphas"]),
+        alphas=_alphas(settings, tasks),
         # MTRL is SKMTL at mu = 1.
-        mus=settings["mus"] and sorted({*settings["mus"], 1.0}),
+        mus=sorted({*settings["mus"], 1.0}),
         eps_factors=[1.0],
         cv=settings["n_folds"],
         scoring="nmse",
         fit_intercept=False,
         scale_targets=False,
     ).fit(tasks.X, tasks.Y)
+
+
+def _alphas(settings: Params, tasks: SparseTasks) -> Array:
+    """Multiples of the mean of the kernel's diagonal."""
+    return float(np.mean(np.sum(tasks.X**2, axis=1))) * np.array(settings["alphas"])
 
 
 def _judge_support(true: Array, learned: Array) -> dict[str, float]:

@@ -155,11 +155,10 @@ def _recovery_figure(row: Row) -> Any:
     shown = {"true": row["true"], "true, corrupted": row["corrupted"]}
     for rule in row["learned"]:
         judged, purpose = row["support_of"][rule], "to look at" if rule == "stable" else "to predict"
-        title = (
-            f"SKMTL {purpose}: {RULES[rule]}\nmu = {row['chosen'][rule]['mu']:g}; precision {judged['precision']:.0%}, "
-        )
-        shown[title + f"recall {judged['recall']:.0%}"] = row["learned"][rule]
-    figure, axes = new_figure(1, len(shown), figsize=(3.3 * len(shown), 3.6))
+        mu, precision, recall = row["chosen"][rule]["mu"], judged["precision"], judged["recall"]
+        title = f"SKMTL {purpose}:\n{RULES[rule]}\nmu = {mu:g}; precision {precision:.0%}, recall {recall:.0%}"
+        shown[title] = row["learned"][rule]
+    figure, axes = new_figure(1, len(shown), figsize=(3.3 * len(shown), 3.8))
     for axis, (title, matrix) in zip(axes, shown.items(), strict=True):
         A = np.abs(np.array(matrix))
         image = axis.imshow(np.where(A > 0.0, A / A.max(), np.nan), cmap="viridis", vmin=0.0, vmax=1.0)

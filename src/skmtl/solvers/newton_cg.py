@@ -9,6 +9,7 @@ from scipy.linalg import cho_solve
 
 from skmtl._linalg import Array, cholesky, conjugate_gradients, symmetric_part
 from skmtl.losses import Loss
+from skmtl.solvers.curvature import Curvature, EntryCurvature, RowCurvature
 from skmtl.solvers.whitening import Whitening
 from skmtl.targets import Labels
 
@@ -129,12 +130,12 @@ class NewtonStep:
         labels, basis, alpha = self.labels, fit.basis, self.alpha
         least = LEAST_BESIDE_CORNERS if self.loss.has_corner else LEAST_CURVATURE
         h = np.maximum(fit.loss.curvature(labels.y, fit.scores, labels.weight), least * labels.weight)
-        h_sums = np.maximum(labels.sums(h), np.finfo(float).tiny)
+        curvature = self._curvature(h)
         average = float(h.sum()) / self.n_tasks
         diagonal = 2.0 * alpha + (average / self.n) * self._mean_values[:, None] * basis.squares
         gradient = fit.gradient
         if self.intercept:
-            gradient = gradient - h * labels.spread(labels.sums(gradient) / h_sums)
+            gradient = gradient - curvature(labels.spread(curvature.constants(gradient)))
 
         residual = -(basis.whiten_gradient(labels.adjoint(self.Phi, gradient)) / self.n + 2.0 * alpha * fit.point.G)
         # The gap of the supervised step is |residual|^2 / (4 alpha); Newton on a curved loss need not be exact.
@@ -143,7 +144,7 @@ class NewtonStep:
             enough = max(enough, FORCING * float(np.sum(residual**2)))
 
         def apply(direction: Array) -> Array:
-            curved = labels.normal(self.Phi, h, basis.unwhiten(direction), center=self.intercept)
+            curved = curvature.normal(self.Phi, basis.unwhiten(direction), center=self.intercept)
             return basis.whiten_gradient(curved) / self.n + 2.0 * alpha * direction
 
         if self.loss.has_corner and residual.size <= MAX_FACTOR:
@@ -159,7 +160,12 @@ class NewtonStep:
         if not self.intercept:
             return _Point(D, np.zeros_like(fit.point.b))
         moved = labels.scores(self.Phi, basis.unwhiten(D))
-        return _Point(D, -labels.sums(fit.gradient + h * moved) / h_sums)
+        return _Point(D, -curvature.constants(fit.gradient + curvature(moved)))
+
+    def _curvature(self, h: Array) -> Curvature:
+        """The Hessian in the scores, from its diagonal or, of a loss over whole rows, what bounds it."""
+        coupled = self.loss.couples_tasks and self.n_tasks > 1
+        return RowCurvature(self.labels, h) if coupled else EntryCurvature(self.labels, h)
 
     def _solve_exactly(self, h: Array, basis: Whitening, residual: Array) -> Array:
         """The same by a factor of the Hessian in G: the sum over tasks t of B_t (x) R_t R_t', and 2 alpha I."""
