@@ -57,6 +57,21 @@ def test_the_data_term_of_the_model_is_that_of_the_solution(kernel, labels, n_co
     assert data + est.alpha * structure == pytest.approx(est.solution_.objective, rel=1e-7)
 
 
+@pytest.mark.parametrize("scale", [True, False])
+def test_errors_at_a_task_that_is_constant_count(scale, rng):
+    """What all tasks have in common moves its predictions away from the constant."""
+    X, Y = related_tasks(rng, 40, 2)
+    tasks = np.arange(40) % 2
+    y = np.where(tasks == 0, 7.0, Y[:, 1])
+    est = MultiTaskRegressor(common=10.0, alpha=1e-2, scale_targets=scale, tol=1e-8).fit(X, y, tasks=tasks)
+    errors = (y - est.predict(X, tasks=tasks)) / est.target_scale_[tasks]
+    assert np.abs(errors[tasks == 0]).max() > 1e-3
+    A, W = est.structure_, est.coef_.T / est.target_scale_
+    norm = np.trace(W @ np.linalg.solve(A + est.common, W.T))
+    cost = norm + est.eps_ * np.trace(np.linalg.inv(A)) + est.penalty_.value(A)
+    assert np.sum(errors**2) / 20 + est.alpha * cost == pytest.approx(est.solution_.objective, rel=1e-7)
+
+
 def test_a_failed_fit_leaves_the_estimator_as_it_was(rng):
     X, Y = related_tasks(rng, 30, 2)
     labels = np.where(Y[:, 0] > 0, "b", "a")
