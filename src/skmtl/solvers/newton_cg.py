@@ -9,6 +9,7 @@ from scipy.linalg import cho_solve
 
 from skmtl._linalg import Array, cholesky, conjugate_gradients, symmetric_part
 from skmtl.losses import Loss
+from skmtl.solvers.curvature import Curvature, LabelCurvature, RowCurvature
 from skmtl.solvers.whitening import Whitening
 from skmtl.targets import Labels
 
@@ -20,12 +21,14 @@ NARROWER, NARROWEST, STAGE_GAP = 0.2, 1e-13, 1e-4
 MAX_STAGES = 25
 # Conjugate gradients can reach gaps that rounding hides from the values themselves.
 SMALLEST_GAP, ROUNDING = 1e-18, 1e-16
-# An entry without curvature counts as if it had this much, so that intercepts always have a direction; the second where
-# corners are rounded, for far from them there is little curvature, and it matters.
-LEAST_CURVATURE, LEAST_BESIDE_CORNERS = 1e-6, 1e-12
+# An entry without curvature counts as if it had this much, so that intercepts always have a direction. Where the slope
+# of a loss vanishes with its curvature, as of exponentials, little is much. Where it does not, as far on the wrong side
+# of a margin, Newton would move a score without end: by so much at most.
+LEAST_CURVATURE, FARTHEST = 1e-12, 1e6
 # The curvature of narrow corners differs by orders of magnitude, and conjugate gradients creep. Up to this many
-# unknowns a factor, of 0.1 s at most, is cheaper than their steps, and its directions are worth two of theirs.
-MAX_FACTOR = 1500
+# unknowns a factor, of 0.1 s at most, is cheaper than their steps, and its directions are worth two of theirs. Losses
+# without corners seldom need it: not before this many steps.
+MAX_FACTOR, FEW_CG_STEPS = 1500, 40
 # How much a Newton step on a curved loss must reduce the squared residual.
 FORCING = 1e-4
 
@@ -126,48 +129,49 @@ class NewtonStep:
 
     def _direction(self, fit: "NewtonFit", tol: float) -> _Point:
         """Newton's direction in G and b; the intercepts are eliminated exactly."""
-        labels, basis, alpha = self.labels, fit.basis, self.alpha
-        least = LEAST_BESIDE_CORNERS if self.loss.has_corner else LEAST_CURVATURE
-        h = np.maximum(fit.loss.curvature(labels.y, fit.scores, labels.weight), least * labels.weight)
-        h_sums = np.maximum(labels.sums(h), np.finfo(float).tiny)
-        average = float(h.sum()) / self.n_tasks
-        diagonal = 2.0 * alpha + (average / self.n) * self._mean_values[:, None] * basis.squares
-        gradient = fit.gradient
-        if self.intercept:
-            gradient = gradient - h * labels.spread(labels.sums(gradient) / h_sums)
-
-        residual = -(basis.whiten_gradient(labels.adjoint(self.Phi, gradient)) / self.n + 2.0 * alpha * fit.point.G)
+        basis, alpha = fit.basis, self.alpha
+        h = self._least_curvature(fit)
+        kind = RowCurvature if self.loss.couples_tasks and self.n_tasks > 1 else LabelCurvature
+        curvature: Curvature = kind(self.labels, self.Phi, h, intercept=self.intercept)
+        slope = basis.whiten_gradient(self.labels.adjoint(self.Phi, curvature.without_intercepts(fit.gradient)))
+        residual = -(slope / self.n + 2.0 * alpha * fit.point.G)
         # The gap of the supervised step is |residual|^2 / (4 alpha); Newton on a curved loss need not be exact.
         enough = 2.0 * alpha * tol * abs(fit.smooth_value)
         if not fit.loss.quadratic:
             enough = max(enough, FORCING * float(np.sum(residual**2)))
+        average = float(h.sum()) / self.n_tasks
+        diagonal = 2.0 * alpha + (average / self.n) * self._mean_values[:, None] * basis.squares
+        D = self._solve(curvature, basis, residual, diagonal, enough)
+        moved = self.labels.scores(self.Phi, basis.unwhiten(D))
+        return _Point(D, curvature.intercepts(fit.gradient + curvature.times(moved)))
+
+    def _least_curvature(self, fit: "NewtonFit") -> Array:
+        """That of the losses in the scores, laid out like them; nowhere nothing."""
+        weight = self.labels.weight
+        h = np.maximum(fit.loss.curvature(self.labels.y, fit.scores, weight), LEAST_CURVATURE * weight)
+        return h if self.loss.has_corner else np.maximum(h, np.abs(fit.gradient) / FARTHEST)
+
+    def _solve(self, curvature: Curvature, basis: Whitening, residual: Array, diagonal: Array, enough: float) -> Array:
+        """The step in G that leaves a squared residual of at most ``enough``, or the exact one."""
 
         def apply(direction: Array) -> Array:
-            curved = labels.normal(self.Phi, h, basis.unwhiten(direction), center=self.intercept)
-            return basis.whiten_gradient(curved) / self.n + 2.0 * alpha * direction
+            curved = basis.whiten_gradient(curvature.normal(basis.unwhiten(direction)))
+            return curved / self.n + 2.0 * self.alpha * direction
 
-        if self.loss.has_corner and residual.size <= MAX_FACTOR:
-            D = self._solve_exactly(h, basis, residual)
-        else:
+        small = residual.size <= MAX_FACTOR
+        D = np.zeros_like(residual)
+        if not (small and self.loss.has_corner):
             D = conjugate_gradients(
                 apply,
                 residual,
                 lambda r: r / diagonal,
                 lambda r, _: float(np.sum(r**2)) <= enough,
-                max_steps=MAX_CG_STEPS,
+                max_steps=FEW_CG_STEPS if small else MAX_CG_STEPS,
             )
-        if not self.intercept:
-            return _Point(D, np.zeros_like(fit.point.b))
-        moved = labels.scores(self.Phi, basis.unwhiten(D))
-        return _Point(D, -labels.sums(fit.gradient + h * moved) / h_sums)
-
-    def _solve_exactly(self, h: Array, basis: Whitening, residual: Array) -> Array:
-        """The same by a factor of the Hessian in G: the sum over tasks t of B_t (x) R_t R_t', and 2 alpha I."""
-        B = self.labels.grams(self.Phi, h, center=self.intercept) / self.n
-        (n_tasks, r, _), k = B.shape, basis.R.shape[1]
-        pairs = (basis.R[:, :, None] * basis.R[:, None, :]).reshape(n_tasks, k * k)
-        H = (B.reshape(n_tasks, r * r).T @ pairs).reshape(r, r, k, k).transpose(0, 2, 1, 3).reshape(r * k, r * k)
-        H[np.diag_indices(r * k)] += 2.0 * self.alpha
+            if not small or float(np.sum((residual - apply(D)) ** 2)) <= 2.0 * enough:
+                return D
+        H = curvature.matrix(basis.R) / self.n
+        H[np.diag_indices_from(H)] += 2.0 * self.alpha
         factor = cholesky(H.copy, lower=True), True
         return np.asarray(cho_solve(factor, residual.ravel(), check_finite=False)).reshape(residual.shape)
 
