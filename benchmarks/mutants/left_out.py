@@ -41,7 +41,9 @@ CONSTANTS = {
         "solvers/screened.py": "HALVINGS",
         "solvers/joint.py": "WARM_ITERATIONS FEW_ITERATIONS DIAGONAL_ROUNDS DIAGONAL_TOL SURROGATE_ROUNDS NEAR_ENOUGH",
         "solvers/missing_labels.py": "START_TOL SIZE_ROUNDS",
-        "solvers/newton_cg.py": "MAX_BACKTRACKS MAX_NEWTON_STEPS MAX_CG_STEPS FEW_CG_STEPS MAX_STAGES",
+        "solvers/newton_cg.py": (
+            "MAX_BACKTRACKS MAX_NEWTON_STEPS FEWEST_NEWTON_STEPS MAX_CG_STEPS FEW_CG_STEPS MAX_STAGES LINE_SEARCHES"
+        ),
         "solvers/systems.py": "MAX_ROUNDS MAX_STEPS",
         "estimators/base.py": "REFINEMENTS",
     },
@@ -59,11 +61,13 @@ CONSTANTS = {
         "solvers/missing_labels.py": "SMALLEST_GAP ROUGH_GAP",
         "solvers/missing_fit.py": "ROUNDING",
         "solvers/alternation.py": (
-            "NEAR_THE_END FIRST_STEP_TOL WINDOW SQUARED_ERROR LARGE_LOSS NOTHING_GAINED QUICKER NEARLY_CLOSED"
+            "NEAR_THE_END FIRST_STEP_TOL WINDOW SQUARED_ERROR LARGE_LOSS NOTHING_GAINED CREEPING QUICKER NEARLY_CLOSED"
         ),
         "solvers/screened.py": "LONE_TOL",
         "solvers/joint.py": "FIRST_ERROR NEAR_ERROR GAIN_ERROR CERTIFY_TOL ENOUGH START_TOL ROUGH_TOL",
-        "solvers/newton_cg.py": "FORCING NARROWER NARROWEST STAGE_GAP SMALLEST_GAP ROUNDING LEAST_CURVATURE FARTHEST",
+        "solvers/newton_cg.py": (
+            "FORCING NARROWER NARROWEST STAGE_GAP SMALLEST_GAP ROUNDING LEAST_CURVATURE FARTHEST LONGEST_STEP LINE_TOL"
+        ),
         "solvers/systems.py": "ROUNDING",
         "targets/scaling.py": "ROUNDING",
         "estimators/metric.py": "ACCURACY",

@@ -1,5 +1,6 @@
 """The supervised step for losses other than square, and any pattern of labels: Newton with conjugate gradients."""
 
+from collections.abc import Callable
 from copy import copy
 from functools import cached_property
 from typing import ClassVar, NamedTuple
@@ -13,7 +14,7 @@ from skmtl.solvers.curvature import Curvature, LabelCurvature, RowCurvature
 from skmtl.solvers.whitening import Whitening
 from skmtl.targets import Labels
 
-MAX_NEWTON_STEPS, MAX_CG_STEPS = 60, 500
+MAX_NEWTON_STEPS, FEWEST_NEWTON_STEPS, MAX_CG_STEPS = 60, 6, 500
 MAX_BACKTRACKS = 30
 # A loss without curvature is rounded over widths that shrink by this factor, down to a smallest one.
 NARROWER, NARROWEST, STAGE_GAP = 0.2, 1e-13, 1e-4
@@ -29,6 +30,9 @@ LEAST_CURVATURE, FARTHEST = 1e-12, 1e6
 # unknowns a factor, of 0.1 s at most, is cheaper than their steps, and its directions are worth two of theirs. Losses
 # without corners seldom need it: not before this many steps.
 MAX_FACTOR, FEW_CG_STEPS = 1500, 40
+# The least along a direction, where there are corners: the longest step, how often the slope is asked for, and what is
+# left of it.
+LONGEST_STEP, LINE_SEARCHES, LINE_TOL = 1024.0, 12, 0.05
 # How much a Newton step on a curved loss must reduce the squared residual.
 FORCING = 1e-4
 
@@ -66,7 +70,7 @@ class NewtonStep:
         self._mean_values = values / float(labels.design_weight().sum())
         self._W = np.zeros((len(values), labels.n_tasks))
         self._b = np.zeros(labels.n_tasks)
-        self._width = 1.0
+        self._width, self._max_steps = 1.0, MAX_NEWTON_STEPS
 
     @property
     def n_tasks(self) -> int:
@@ -75,7 +79,7 @@ class NewtonStep:
     def with_alpha(self, alpha: float) -> "NewtonStep":
         """The same rows and labels at another alpha, from where this one is."""
         other = copy(self)
-        other.alpha, other._width = alpha, 1.0
+        other.alpha, other._width, other._max_steps = alpha, 1.0, MAX_NEWTON_STEPS
         return other
 
     def diagonal_energy(self, a: Array, *, tol: float = 1e-8) -> Array:
@@ -115,8 +119,9 @@ class NewtonStep:
     def _newton(self, loss: Loss, point: _Point, basis: Whitening, tol: float) -> "NewtonFit":
         """Newton for one smooth loss until its own gap is at most ``tol``."""
         fit = NewtonFit(self, loss, point, basis)
-        for _ in range(MAX_NEWTON_STEPS):
+        for _ in range(self._max_steps):
             if fit.smooth_gap <= tol:
+                self._max_steps = MAX_NEWTON_STEPS
                 break
             better = self._backtrack(fit, self._direction(fit, tol))
             if better is None:
@@ -125,6 +130,9 @@ class NewtonStep:
             fit = better
             if stalled:
                 break
+        else:
+            # Steps that did not suffice seldom do the next time; where they lead somewhere, the next solution goes on.
+            self._max_steps = max(self._max_steps // 2, FEWEST_NEWTON_STEPS)
         return fit
 
     def _direction(self, fit: "NewtonFit", tol: float) -> _Point:
@@ -177,17 +185,43 @@ class NewtonStep:
 
     def _backtrack(self, fit: "NewtonFit", direction: _Point) -> "NewtonFit | None":
         """The first step along the direction that gains enough; None when rounding leaves nothing to gain."""
-        slope = 2.0 * self.alpha * float(np.sum(fit.point.G * direction.G))
         moved = self.labels.scores(self.Phi, fit.basis.unwhiten(direction.G)) + self.labels.spread(direction.b)
-        slope += float(np.sum(fit.gradient * moved)) / self.n
-        step = 1.0
+
+        def slope(step: float) -> float:
+            gradient = fit.loss.gradient(self.labels.y, fit.scores + step * moved, self.labels.weight)
+            G = fit.point.G + step * direction.G
+            return 2.0 * self.alpha * float(np.sum(G * direction.G)) + float(np.sum(gradient * moved)) / self.n
+
+        at_once = slope(0.0)
+        # Between corners the curvature changes at once, and steps of Newton's end far from the least along them.
+        step = _zero_of_rising(slope, at_once) if self.loss.has_corner else 1.0
         for _ in range(MAX_BACKTRACKS):
             point = _Point(fit.point.G + step * direction.G, fit.point.b + step * direction.b)
             trial = NewtonFit(self, fit.loss, point, fit.basis)
-            if trial.smooth_value <= fit.smooth_value + 1e-4 * step * slope:
+            if trial.smooth_value <= fit.smooth_value + 1e-4 * step * at_once:
                 return trial
             step *= 0.5
         return None
+
+
+def _zero_of_rising(function: Callable[[float], float], at_zero: float) -> float:
+    """Where a rising function that is negative at zero has its zero, roughly; 1 where that is not to be found."""
+    low, high, below, above = 0.0, 1.0, at_zero, function(1.0)
+    while above < 0.0 and high < LONGEST_STEP:
+        low, high, below, above = high, 2.0 * high, above, function(2.0 * high)
+    if not below < 0.0 <= above:
+        return 1.0
+    for _ in range(LINE_SEARCHES):
+        # False position, halved where it creeps up from one side.
+        middle = low + (high - low) * min(max(below / (below - above), 0.1), 0.9) if above > 0.0 else high
+        value = function(middle)
+        if abs(value) <= LINE_TOL * abs(at_zero):
+            return middle
+        if value < 0.0:
+            low, below = middle, value
+        else:
+            high, above = middle, value
+    return high
 
 
 class NewtonFit:
