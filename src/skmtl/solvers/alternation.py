@@ -20,8 +20,8 @@ TINY = float(np.finfo(float).tiny)
 LARGE_LOSS, MOST_LOSSES = 1e-2, 3
 # Rounds are hopeless when this many gain less than this share of tol or that share of the gap, and the gap at their
 # pace, were it this many times quicker, would not close in the rounds that are left. A gap of this many times tol may
-# close by chance.
-WINDOW, NOTHING_GAINED, CREEPING, QUICKER, NEARLY_CLOSED = 10, 1e-3, 1e-4, 3.0, 10.0
+# close by chance, and gets so many of them.
+WINDOW, NOTHING_GAINED, CREEPING, QUICKER, NEARLY_CLOSED, CHANCES = 10, 1e-3, 1e-4, 3.0, 10.0, 3
 
 
 def alternate(
@@ -87,7 +87,7 @@ class _Prover:
     def __init__(self, problem: Problem, tol: float, report: Callable[[Proof], None]) -> None:
         self._problem, self._tol, self._report = problem, tol, report
         self._bound, self._worth_trying, self._gain = -np.inf, np.inf, np.inf
-        self._last = np.inf, np.inf
+        self._last, self._chances = (np.inf, np.inf), CHANCES
 
     def may_pass(self, n_iter: int, gain: float, value: float) -> bool:
         """Whether the rounds have become so flat that the gap may be closed."""
@@ -103,7 +103,10 @@ class _Prover:
         gap = (value - self._bound) / max(abs(value), TINY)
         self._last = value, gap
         little = max(NOTHING_GAINED * self._tol, CREEPING * gap) * abs(value)
-        if not before - value <= little or gap <= NEARLY_CLOSED * self._tol:
+        if not before - value <= little:
+            return False
+        self._chances -= gap <= NEARLY_CLOSED * self._tol
+        if gap <= NEARLY_CLOSED * self._tol and self._chances > 0:
             return False
         rate = np.log(gap_before / gap) if 0.0 < gap < gap_before < np.inf else 0.0
         return bool(QUICKER * rate * (max_iter - n_iter) / WINDOW < np.log(gap / self._tol))
