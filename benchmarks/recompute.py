@@ -48,8 +48,8 @@ def data_term(est, X, Y, weight):
         return loss_of(est, Y, est.decision_function(X).reshape(len(Y), n_tasks), weight)
     F = np.asarray(est.predict(X)).reshape(len(Y), n_tasks)
     if est.loss_.name == "poisson":
-        # Where there is no label a mean may be too small for a number.
-        return loss_of(est, Y, np.log(np.where(weight > 0.0, F, 1.0)), weight)
+        # A mean may be too small for a number.
+        return loss_of(est, Y, np.log(np.maximum(F, np.finfo(float).smallest_subnormal)), weight)
     # Losses of errors; the mean that was taken off both is in neither.
     left = np.where(weight > 0.0, Y - F, 0.0) / est.target_scale_
     return loss_of(est, left, np.zeros_like(left), weight)

@@ -193,3 +193,17 @@ def test_parameters_that_are_given_say_how_many_rows_are_used(rng, monkeypatch):
     assert own.estimator.n_components == 9
     assert own.reasons[0] == "Parameters are as given."
     assert given_parameters(MultiTaskRegressor(kernel="linear"), X, Y).estimator.n_components is None
+
+
+@pytest.mark.parametrize(("shared", "least", "most"), [(0.0, -0.08, 0.08), (0.8, 0.7, 1.0)])
+def test_noise_goes_together_only_as_far_as_the_posterior_does_not_say(shared, least, most):
+    """Errors at rows left out have the error of what tasks have in common together, beside their noise."""
+    found = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, noise = rng.uniform(-3.0, 3.0, (150, 2)), rng.standard_normal((150, 2))
+        noise[:, 1] = shared * noise[:, 0] + np.sqrt(1.0 - shared**2) * noise[:, 1]
+        Y = (np.sin(X[:, 0]) * np.cos(X[:, 1]))[:, None] + 0.5 * noise
+        est = MultiTaskRegressor(kernel="rbf", gamma=0.5, alpha=3e-3, common=10.0).fit(X, Y)
+        found.append(est.evidence_.noise_correlation[0, 1])
+    assert least < np.mean(found) < most

@@ -6,8 +6,6 @@ import pytest
 from skmtl import MultiTaskClassifier, MultiTaskRegressor
 from skmtl.losses import LOSSES
 from skmtl.losses.base import check_loss
-from skmtl.solvers.curvature import EntryCurvature, RowCurvature
-from skmtl.targets import make_labels
 
 
 def entries(rng, loss, shape=(40, 3)):
@@ -154,25 +152,3 @@ def test_unknown_and_unsuitable_losses_are_named():
             check_loss(LOSSES[name](**params), purpose="regression")
     with pytest.raises(TypeError, match="neither a name nor a Loss"):
         check_loss(3, purpose="regression")
-
-
-@pytest.mark.parametrize("name", ["softmax", "logistic", "poisson"])
-def test_curvatures_are_derivatives_of_gradients_and_their_constants_solve_for_sums(name, rng):
-    """Of softmax that is the Hessian of a row, not the bound on its diagonal."""
-    loss = LOSSES[name]()
-    weight, F = np.repeat(rng.uniform(0.5, 2.0, (9, 1)), 4, axis=1), rng.standard_normal((9, 4))
-    Y = np.where(rng.integers(0, 4, 9)[:, None] == np.arange(4), 1.0, 0.0 if loss.for_regression else -1.0)
-    labels = make_labels(Y, weight)
-    h = loss.curvature(Y, F, weight)
-    curvature = RowCurvature(labels, h) if loss.couples_tasks else EntryCurvature(labels, h)
-    E, step = rng.standard_normal(F.shape), 1e-6
-    change = (loss.gradient(Y, F + step * E, weight) - loss.gradient(Y, F - step * E, weight)) / (2 * step)
-    np.testing.assert_allclose(curvature(E), change, atol=1e-7)
-    constants = np.broadcast_to(curvature.constants(change), F.shape)
-    np.testing.assert_allclose(curvature(constants).sum(axis=0), change.sum(axis=0), atol=1e-7)
-    Phi, W = rng.standard_normal((9, 3)), rng.standard_normal((3, 4))
-    moved = curvature(Phi @ W)
-    np.testing.assert_allclose(curvature.normal(Phi, W, center=False), Phi.T @ moved)
-    moved = moved - curvature(np.broadcast_to(curvature.constants(moved), F.shape))
-    np.testing.assert_allclose(curvature.normal(Phi, W, center=True), Phi.T @ moved, atol=1e-12)
-    np.testing.assert_allclose(moved.sum(axis=0), 0.0, atol=1e-12)

@@ -607,3 +607,6 @@ def test_relations_of_a_search_stand_beside_the_stable_ones(rng):
     used = both[both["weight"] != 0.0].sort_values("weight", key=np.abs, ascending=False, ignore_index=True)
     pd.testing.assert_frame_equal(used[alone.columns], alone)
     assert set(both["mu"]) == {stability.attrs["mu"]}
+    assert 0.0 <= stability.attrs["false_bound"] <= 1.0
+    given = edge_stability(search.best_estimator_, X, Y, 4)
+    assert np.isnan(given.attrs["false_bound"])

@@ -1,5 +1,7 @@
 """The objective, its bounds at any scale, and the rows that they are computed from, beside dense formulas."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from problems import random_psd, related_tasks, with_gaps
@@ -9,7 +11,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from skmtl import MultiTaskRegressor
 from skmtl.features import make_feature_map
-from skmtl.objective import Problem, Proof, predictor_structure
+from skmtl.objective import Problem, Proof, Rounding, predictor_structure
 from skmtl.penalties import PENALTIES, Fixed, Frobenius, Sparse
 from skmtl.solvers.design import make_design
 from skmtl.solvers.ridge import Ridge
@@ -21,6 +23,24 @@ def dense_problem(rng, penalty, *, common, eps=0.1, alpha=0.05, n=12, n_tasks=3)
     K, Y = B @ B.T / n, rng.standard_normal((n, n_tasks))
     k, V = np.linalg.eigh(K)
     return Problem(Ridge.from_targets(k, V.T @ Y, Y, float(n), alpha), penalty, eps, common), K, Y
+
+
+@pytest.mark.parametrize("name", PENALTIES)
+@pytest.mark.parametrize("outside", [0.0, 0.02])
+def test_bounds_hold_for_the_largest_kernel_that_rounding_hides(name, outside, rng):
+    penalty = PENALTIES[name]()
+    problem, _, _ = dense_problem(rng, penalty, common=0.7)
+    A = penalty.structure(3) if penalty.known else penalty.minimize(random_psd(rng, 3)).structure
+    fit = problem.fit(A)
+    hidden = replace(problem, rounding=Rounding(np.linspace(0.5, 2.0, len(fit.factor)), 0.01, outside))
+    E = hidden.hidden(fit)
+    assert np.linalg.eigvalsh(E)[0] > 0.0
+    # So small a scale is inside every domain.
+    lost = (problem.bound(A, fit, 0.1) - hidden.bound(A, fit, 0.1)) / 0.1**2
+    # The common part alone, which costs every penalty the same, and all of it where the structure is given.
+    assert lost > problem.alpha * 0.7 * np.sum(E) * (1.0 - 1e-9)
+    if penalty.known:
+        assert lost == pytest.approx(problem.alpha * np.sum((A + 0.7) * E))
 
 
 @pytest.mark.parametrize("common", [0.0, 0.7])

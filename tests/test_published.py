@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from problems import related_tasks, structure_cost, with_gaps
 from sklearn.exceptions import ConvergenceWarning
@@ -30,6 +31,18 @@ def test_a_model_that_was_lost_to_rounding_is_not_passed_off_as_certified(mean, 
     assert MultiTaskRegressor(kernel="poly", alpha=1e-3).fit(Z, Y).score(Z, Y) > est.score(X, Y) + 0.1
 
 
+@pytest.mark.parametrize(("mean", "spread"), [((2005.0,), 9.0), ((5e5, 5e6), 2e3), ((2000.0, 2000.0, 2000.0), 1.0)])
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_kernels_of_differences_do_not_feel_where_features_are(mean, spread, kernel, rng):
+    """Years, coordinates in metres, a large mean: no warning, and as good on new rows as about zero."""
+    Z = rng.standard_normal((160, len(mean)))
+    Y = np.column_stack([Z.sum(axis=1) + 0.3 * Z[:, 0] ** 2, np.sin(Z[:, 0]) - 0.5 * Z[:, -1]])
+    X, power = np.array(mean) + spread * Z, {"rbf": 2, "laplacian": 1}[kernel]
+    near = MultiTaskRegressor(kernel=kernel, gamma=0.5, alpha=1e-4).fit(Z[:100], Y[:100])
+    far = MultiTaskRegressor(kernel=kernel, gamma=0.5 / spread**power, alpha=1e-4).fit(X[:100], Y[:100])
+    assert far.score(X[100:], Y[100:]) == pytest.approx(near.score(Z[100:], Y[100:]), abs=0.01)
+
+
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
 @pytest.mark.parametrize("labels", ["complete", "gaps", "long", "weights"])
 @pytest.mark.parametrize("n_components", [None, 15])
@@ -55,6 +68,21 @@ def test_the_data_term_of_the_model_is_that_of_the_solution(kernel, labels, n_co
     A, S = est.structure_, est.solution_.energy + est.eps_ * np.eye(3)
     structure = np.trace(np.linalg.solve(A, S)) + est.penalty_.value(A)
     assert data + est.alpha * structure == pytest.approx(est.solution_.objective, rel=1e-7)
+
+
+@pytest.mark.parametrize("scale", [True, False])
+def test_errors_at_a_task_that_is_constant_count(scale, rng):
+    """What all tasks have in common moves its predictions away from the constant."""
+    X, Y = related_tasks(rng, 40, 2)
+    tasks = np.arange(40) % 2
+    y = np.where(tasks == 0, 7.0, Y[:, 1])
+    est = MultiTaskRegressor(common=10.0, alpha=1e-2, scale_targets=scale, tol=1e-8).fit(X, y, tasks=tasks)
+    errors = (y - est.predict(X, tasks=tasks)) / est.target_scale_[tasks]
+    assert np.abs(errors[tasks == 0]).max() > 1e-3
+    A, W = est.structure_, est.coef_.T / est.target_scale_
+    norm = np.trace(W @ np.linalg.solve(A + est.common, W.T))
+    cost = norm + est.eps_ * np.trace(np.linalg.inv(A)) + est.penalty_.value(A)
+    assert np.sum(errors**2) / 20 + est.alpha * cost == pytest.approx(est.solution_.objective, rel=1e-7)
 
 
 def test_a_failed_fit_leaves_the_estimator_as_it_was(rng):
@@ -185,3 +213,10 @@ def test_the_objective_with_a_task_of_one_class_is_that_of_all_tasks(rng):
     S = est.coef_ @ est.coef_.T + est.eps_ * np.eye(3)
     total = data + est.alpha * (np.trace(np.linalg.solve(A, S)) + est.penalty_.value(A))
     assert est.solution_.objective == pytest.approx(total, rel=1e-8)
+
+
+def test_names_of_features_are_kept_where_there_are_such_and_go_with_them(rng):
+    X, Y = related_tasks(rng, 20, 2, n_features=3)
+    est = MultiTaskRegressor().fit(pd.DataFrame(X, columns=["a", "b", "c"]), Y)
+    assert est.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert not hasattr(est.fit(X, Y), "feature_names_in_")

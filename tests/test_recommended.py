@@ -118,6 +118,14 @@ def test_gains_add_up_to_the_best_score(bent):
     assert ("nothing comes from" in words) == (len(gains) < 4)
     assert start + sum(gains) == pytest.approx(np.nanmax(search.cv_results_["mean_test_score"]), abs=0.02)
     assert gains[0] + gains[1] > 0.3
+    # The kernel is the one that does best without the other steps.
+    results = search.cv_results_
+    plain = [
+        (score, params["kernel"])
+        for params, score in zip(results["params"], results["mean_test_score"], strict=True)
+        if params["penalty"].get_params() == {"strengths": None} and not params["metric_rounds"] + params["common"]
+    ]
+    assert f"kernel ({max(plain)[1]})" in words
 
 
 def test_gains_name_only_what_was_tried(bent):

@@ -34,38 +34,45 @@ CONSTANTS = {
     },
     LIMITS: {
         "objective.py": "SHORTFALLS",
-        "penalties/_newton.py": "MAX_CG_STEPS MAX_BACKTRACKS MAX_MIXTURES",
+        "penalties/_newton.py": "MAX_CG_STEPS MAX_BACKTRACKS MAX_MIXTURES MAX_MODEL_STEPS",
         "penalties/_simplex.py": "MAX_PIVOTS MAX_CG_STEPS",
-        "penalties/_graph_newton.py": "MAX_BACKTRACKS",
-        "solvers/alternation.py": "MEMORY CHECK_EVERY",
+        "penalties/_graph_newton.py": "MAX_BACKTRACKS PATIENCE",
+        "solvers/alternation.py": "MEMORY CHECK_EVERY MOST_LOSSES CHANCES",
         "solvers/screened.py": "HALVINGS",
         "solvers/joint.py": "WARM_ITERATIONS FEW_ITERATIONS DIAGONAL_ROUNDS DIAGONAL_TOL SURROGATE_ROUNDS NEAR_ENOUGH",
         "solvers/missing_labels.py": "START_TOL SIZE_ROUNDS",
-        "solvers/newton_cg.py": "MAX_BACKTRACKS MAX_NEWTON_STEPS MAX_CG_STEPS MAX_STAGES",
+        "solvers/newton_cg.py": (
+            "MAX_BACKTRACKS MAX_NEWTON_STEPS FEWEST_NEWTON_STEPS MAX_CG_STEPS FEW_CG_STEPS MAX_STAGES LINE_SEARCHES"
+        ),
         "solvers/systems.py": "MAX_ROUNDS MAX_STEPS",
         "estimators/base.py": "REFINEMENTS",
     },
     TOLERANCES: {
-        "penalties/_newton.py": "NOTHING_LEFT STAGE_TOL SMALLEST_THETA RESOLUTION",
+        "penalties/_newton.py": "NOTHING_LEFT STAGE_TOL SMALLEST_THETA RESOLUTION ENOUGH_GAIN MODEL_SHARE",
         "penalties/_screening.py": "DRAFT_POWER DRAFT_TOL",
-        "penalties/_graph_newton.py": "ROUNDING",
+        "penalties/_graph_newton.py": "ROUNDING CREEPING",
         "penalties/base.py": "ASK_EARLY",
         "penalties/laplacian.py": "BOUND_TOL STAGE_TOL",
         "solvers/leave_one_out.py": "NOTHING",
         "solvers/design.py": "LARGEST ROUNDING",
         "solvers/posterior.py": "NOTHING",
         "solvers/task_blocks.py": "SINGULAR",
-        "solvers/solve.py": "NEXT_TO_NOTHING ROOM ROUNDING",
-        "solvers/missing_labels.py": "SMALLEST_GAP ROUGH_GAP ROUNDING",
-        "solvers/alternation.py": "NEAR_THE_END FIRST_STEP_TOL WINDOW",
+        "solvers/solve.py": "NEXT_TO_NOTHING ROOM ROUNDING WITHIN_REACH",
+        "solvers/missing_labels.py": "SMALLEST_GAP ROUGH_GAP",
+        "solvers/missing_fit.py": "ROUNDING",
+        "solvers/alternation.py": (
+            "NEAR_THE_END FIRST_STEP_TOL WINDOW SQUARED_ERROR LARGE_LOSS NOTHING_GAINED CREEPING QUICKER NEARLY_CLOSED"
+        ),
         "solvers/screened.py": "LONE_TOL",
         "solvers/joint.py": "FIRST_ERROR NEAR_ERROR GAIN_ERROR CERTIFY_TOL ENOUGH START_TOL ROUGH_TOL",
-        "solvers/newton_cg.py": "FORCING NARROWER NARROWEST STAGE_GAP SMALLEST_GAP ROUNDING LEAST_CURVATURE",
+        "solvers/newton_cg.py": (
+            "FORCING NARROWER NARROWEST STAGE_GAP SMALLEST_GAP ROUNDING LEAST_CURVATURE FARTHEST LONGEST_STEP LINE_TOL"
+        ),
         "solvers/systems.py": "ROUNDING",
         "targets/scaling.py": "ROUNDING",
         "estimators/metric.py": "ACCURACY",
         "model_selection/kernel_choice.py": "SEARCH_TOL",
-        "model_selection/search.py": "SEARCH_ACCURACY",
+        "model_selection/candidates.py": "SEARCH_ACCURACY",
         "model_selection/parameter_choice.py": "FINAL_TOL MOST_AT_ONCE",
     },
     GRIDS: {
@@ -73,14 +80,18 @@ CONSTANTS = {
         "estimators/metric.py": "LEAST_ROWS",
         "model_selection/stability.py": "MUS",
         "model_selection/recommended.py": "MOST_ROWS",
-        "model_selection/kernel_choice.py": "ALPHAS MUS LABELS_PER_TASK CONTEST_FOLDS N_FOLDS MOST_ROWS",
+        "model_selection/kernel_choice.py": (
+            "ALPHAS MUS LABELS_PER_TASK CONTEST_FOLDS N_FOLDS MOST_ROWS MOST_ROWS_LINEAR MOST_LABELS"
+        ),
         "model_selection/path.py": "DEFAULT_MUS",
         "model_selection/landmark_choice.py": (
-            "MOST_EXACT_ROWS LANDMARKS MOST_LANDMARK_ROWS LANDMARK_ENTRIES LINEAR_WORK FEWEST_LINEAR_ROWS"
+            "MOST_EXACT_ROWS LANDMARKS MOST_LANDMARK_ROWS LANDMARK_ENTRIES LINEAR_WORK LINEAR_CANDIDATES "
+            "FEWEST_LANDMARKS FEWEST_LINEAR_ROWS MOST_LINEAR_ROWS"
         ),
         "model_selection/candidates.py": "ALPHAS EPS_FACTORS GAMMA_FACTORS ROWS_FOR_MEDIAN",
         "model_selection/loo.py": "LOO_GROUPS",
         "model_selection/judging.py": "MOST_ROWS",
+        "model_selection/search.py": "FINER",
     },
 }
 

@@ -68,7 +68,10 @@ class Loss(BaseEstimator):
         raise NotImplementedError
 
     def curvature(self, Y: Array, F: Array, weight: Array) -> Array:
-        """Second derivative of ``value`` in each entry of F, or a bound that serves in its place; none with corners."""
+        """Second derivative h of ``value`` in each entry of F, or a bound that serves in its place; none with corners.
+
+        Where ``couples_tasks``, that of a row is the matrix diag(h) - h h' / sum h.
+        """
         # Solvers ask ``has_corner`` first. Zero, which is true almost everywhere, would lead Newton's method astray.
         raise NotImplementedError(f"{self.name!r} has no curvature; use smoothed(width).")
 

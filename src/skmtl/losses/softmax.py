@@ -56,7 +56,7 @@ class Softmax(Loss):
     def curvature(self, Y: Array, F: Array, weight: Array) -> Array:
         if F.shape[1] == 1:
             return Logistic().curvature(Y, F, weight)
-        # The Hessian of a row is diag(p) - p p', and diag(p) bounds it. They agree on gradients, which sum to zero.
+        # The Hessian of a row is diag(p) - p p'.
         return weight * _probabilities(F, weight)
 
     def conjugate(self, Y: Array, U: Array, weight: Array) -> float:

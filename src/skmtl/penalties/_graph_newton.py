@@ -5,6 +5,7 @@ quadratic model over the simplex of edges, so edges that are not wanted are exac
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,9 @@ DENSE_SHARE = 0.5
 MAX_BACKTRACKS = 40
 # Gains smaller than this, relative to the cost, are not visible in the cost.
 ROUNDING = 1e-12
+# So many steps in turn that close less than this share of the gap are the last: next to the boundary of the structures
+# that are positive definite rounding has the say, and Newton would creep on to the limit.
+PATIENCE, CREEPING = 5, 1e-6
 
 
 class GraphStep(NamedTuple):
@@ -28,8 +32,14 @@ class GraphStep(NamedTuple):
     lower_bound: float
 
 
+@lru_cache(maxsize=8)
+def edge_ends(n_tasks: int) -> tuple[Index, Index]:
+    """The two tasks of every edge."""
+    return np.triu_indices(n_tasks, 1)
+
+
 def graph_structure(w: Array, n_tasks: int) -> Array:
-    """I - L(w), of shape (n_tasks, n_tasks); ``w`` lists the edges as ``np.triu_indices(n_tasks, 1)`` does."""
+    """I - L(w), of shape (n_tasks, n_tasks); ``w`` lists the edges as ``edge_ends`` does."""
     W = _matrix(w, n_tasks)
     return W + np.diag(1.0 - W.sum(axis=1))
 
@@ -42,10 +52,12 @@ def graph_newton(S: Array, Q: Array, start: Array, total: float, *, tol: float, 
     """
     starts = ((edges, _Point.at(edges, S, Q)) for edges in _starts(start, len(S), total))
     w, point = min(((edges, point) for edges, point in starts if point is not None), key=lambda pair: pair[1].cost)
-    bound = -np.inf
+    bound, gap, creeping = -np.inf, np.inf, 0
     for _ in range(max_iter):
-        bound = max(bound, point.cost - point.excess)
-        if point.cost - bound <= tol * point.size:
+        bound, before = max(bound, point.cost - point.excess), gap
+        gap = point.cost - bound
+        creeping = creeping + 1 if gap > (1.0 - CREEPING) * before else 0
+        if gap <= tol * point.size or creeping > PATIENCE:
             break
         # The model need not be solved better than the step will be.
         d = model_step(point, w, min(0.1, float(np.sqrt(point.excess / point.size))))
@@ -71,13 +83,13 @@ def _starts(start: Array, n_tasks: int, total: float) -> list[Array]:
 def _matrix(w: Array, n_tasks: int) -> Array:
     """The symmetric matrix with zero diagonal whose upper triangle is w."""
     W = np.zeros((n_tasks, n_tasks))
-    W[np.triu_indices(n_tasks, 1)] = w
+    W[edge_ends(n_tasks)] = w
     return W + W.T
 
 
 def _squared_distances(V: Array) -> Array:
     """(e_t - e_s)' V (e_t - e_s) for all edges."""
-    t, s = np.triu_indices(len(V), 1)
+    t, s = edge_ends(len(V))
     v = np.diag(V)
     return v[t] + v[s] - 2.0 * V[t, s]
 
@@ -109,7 +121,7 @@ class _Point:
 
     def dense_hessian(self, edges: Index) -> Array:
         """The Hessian of a few edges, of shape (n_edges, n_edges)."""
-        t, s = (ends[edges] for ends in np.triu_indices(len(self.P), 1))
+        t, s = (ends[edges] for ends in edge_ends(len(self.P)))
 
         def between(V: Array) -> Array:
             rows = V[t] - V[s]
@@ -129,8 +141,7 @@ class _Point:
         q, X = linalg.eigh(N.T @ self.R @ N, N.T @ self.P @ N, check_finite=False)
         q = np.maximum(q, 1e-14 * q[-1])
         Y, inverse = N @ X, 0.5 / (q[:, None] + q[None, :])
-        upper = np.triu_indices(n_tasks, 1)
-        return lambda r: (Y @ ((Y.T @ _matrix(r, n_tasks) @ Y) * inverse) @ Y.T)[upper]
+        return lambda r: (Y @ ((Y.T @ _matrix(r, n_tasks) @ Y) * inverse) @ Y.T)[edge_ends(n_tasks)]
 
 
 def _backtrack(S: Array, Q: Array, w: Array, point: _Point, d: Array) -> tuple[Array, _Point] | None:

@@ -53,6 +53,9 @@ def model_step(model: Model, w: Array, forcing: float) -> Array:
             free = free & ~leave
         x = np.where(free, np.maximum(x + d, 0.0), 0.0)
         gradient = gradient + model.hessian(d)
+        if not free.any():
+            # Rounding took the last edge.
+            break
         if finished:
             level = float(np.mean(gradient[free]))
             join = ~free & (gradient < level - 1e-13 * size)

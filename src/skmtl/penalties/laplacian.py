@@ -4,7 +4,7 @@ import numpy as np
 
 from skmtl._linalg import Array, eigvalsh, single_threaded
 from skmtl._validation import check_count, check_positive, is_number
-from skmtl.penalties._graph_newton import graph_newton, graph_structure
+from skmtl.penalties._graph_newton import edge_ends, graph_newton, graph_structure
 from skmtl.penalties._newton import GENTLE_RIDGE, descend
 from skmtl.penalties.base import StructurePenalty, StructureStep
 
@@ -158,4 +158,4 @@ class Laplacian(StructurePenalty):
 
     def _edges(self, A: Array) -> Array:
         """The edges of a structure, as far as it has such."""
-        return self.ridge * A[np.triu_indices(len(A), 1)]
+        return self.ridge * A[edge_ends(len(A))]

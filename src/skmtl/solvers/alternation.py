@@ -18,9 +18,10 @@ SQUARED_ERROR = 0.03
 TINY = float(np.finfo(float).tiny)
 # A round may lose by what the last one was wrong by, but not more than this share, and not so many one after another.
 LARGE_LOSS, MOST_LOSSES = 1e-2, 3
-# Rounds are hopeless when this many gain less than this share of tol, and the gap at their pace, were it this many
-# times quicker, would not close in the rounds that are left. A gap of this many times tol may close by chance.
-WINDOW, NOTHING_GAINED, QUICKER, NEARLY_CLOSED = 10, 1e-3, 3.0, 10.0
+# Rounds are hopeless when this many gain less than this share of tol or that share of the gap, and the gap at their
+# pace, were it this many times quicker, would not close in the rounds that are left. A gap of this many times tol may
+# close by chance, and gets so many of them.
+WINDOW, NOTHING_GAINED, CREEPING, QUICKER, NEARLY_CLOSED, CHANCES = 10, 1e-3, 1e-4, 3.0, 10.0, 3
 
 
 def alternate(
@@ -86,7 +87,7 @@ class _Prover:
     def __init__(self, problem: Problem, tol: float, report: Callable[[Proof], None]) -> None:
         self._problem, self._tol, self._report = problem, tol, report
         self._bound, self._worth_trying, self._gain = -np.inf, np.inf, np.inf
-        self._last = np.inf, np.inf
+        self._last, self._chances = (np.inf, np.inf), CHANCES
 
     def may_pass(self, n_iter: int, gain: float, value: float) -> bool:
         """Whether the rounds have become so flat that the gap may be closed."""
@@ -101,7 +102,11 @@ class _Prover:
         before, gap_before = self._last
         gap = (value - self._bound) / max(abs(value), TINY)
         self._last = value, gap
-        if not before - value <= NOTHING_GAINED * self._tol * abs(value) or gap <= NEARLY_CLOSED * self._tol:
+        little = max(NOTHING_GAINED * self._tol, CREEPING * gap) * abs(value)
+        if not before - value <= little:
+            return False
+        self._chances -= gap <= NEARLY_CLOSED * self._tol
+        if gap <= NEARLY_CLOSED * self._tol and self._chances > 0:
             return False
         rate = np.log(gap_before / gap) if 0.0 < gap < gap_before < np.inf else 0.0
         return bool(QUICKER * rate * (max_iter - n_iter) / WINDOW < np.log(gap / self._tol))

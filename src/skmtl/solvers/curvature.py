@@ -1,66 +1,96 @@
-"""Second derivatives of the losses in the scores, with the constants of the tasks eliminated."""
+"""The second derivative of the data term in the predictors, the intercepts eliminated: what Newton's method needs."""
 
 from typing import Protocol
 
 import numpy as np
 
-from skmtl._linalg import Array
+from skmtl._linalg import TINY, Array
 from skmtl.targets import Labels
-
-TINY = float(np.finfo(float).tiny)
 
 
 class Curvature(Protocol):
-    """The Hessian H of the losses in the scores."""
+    """A quadratic model of sum w V(y, f) in scores f, laid out like the labels, with Hessian H."""
 
-    def __call__(self, E: Array) -> Array:
-        """H E."""
+    def times(self, U: Array) -> Array:
+        """H U."""
 
-    def constants(self, U: Array) -> Array:
-        """The b for which H applied to scores that are constant in each task, b, has the sums of U."""
+    def intercepts(self, U: Array) -> Array:
+        """The constants of the tasks, (T,), that are best for a slope U in the scores; zero where there are none."""
 
-    def normal(self, Phi: Array, W: Array, *, center: bool) -> Array:
-        """Phi' H Phi W; with ``center`` the best constants of the tasks are taken off the scores."""
+    def without_intercepts(self, U: Array) -> Array:
+        """What is left of a slope U when the constants are chosen for it."""
+
+    def normal(self, W: Array) -> Array:
+        """Phi' H Phi W, without intercepts, of shape (r, T)."""
+
+    def matrix(self, R: Array) -> Array:
+        """The Hessian in G, of shape (r k, r k), for W = G R'."""
 
 
-class EntryCurvature:
-    """Losses of single entries: H is diagonal, with the entries h."""
+class LabelCurvature:
+    """Every label by itself: H = diag(h)."""
 
-    def __init__(self, labels: Labels, h: Array) -> None:
-        self._labels, self._h = labels, h
+    def __init__(self, labels: Labels, Phi: Array, h: Array, *, intercept: bool) -> None:
+        self._labels, self._Phi, self._h, self._intercept = labels, Phi, h, intercept
         self._sums = np.maximum(labels.sums(h), TINY)
 
-    def __call__(self, E: Array) -> Array:
-        return self._h * E
+    def times(self, U: Array) -> Array:
+        return self._h * U
 
-    def constants(self, U: Array) -> Array:
-        return np.asarray(self._labels.sums(U) / self._sums)
+    def intercepts(self, U: Array) -> Array:
+        return -self._labels.sums(U) / self._sums if self._intercept else np.zeros_like(self._sums)
 
-    def normal(self, Phi: Array, W: Array, *, center: bool) -> Array:
-        return self._labels.normal(Phi, self._h, W, center=center)
+    def without_intercepts(self, U: Array) -> Array:
+        return U + self._h * self._labels.spread(self.intercepts(U)) if self._intercept else U
+
+    def normal(self, W: Array) -> Array:
+        return self._labels.normal(self._Phi, self._h, W, center=self._intercept)
+
+    def matrix(self, R: Array) -> Array:
+        # The sum over tasks t of B_t (x) R_t R_t'.
+        B = self._labels.grams(self._Phi, self._h, center=self._intercept)
+        return _sum_of_products(B, R)
 
 
 class RowCurvature:
-    """A loss over the entries of a row, softmax: H is diag(h) - hh'/(1'h) in each row.
+    """One loss over the tasks of a row, whose Hessian is diag(h) - h h' / sum h."""
 
-    For probabilities p and the weight w of a row, h = w p, of which diag(h) alone is a bound: Newton with the bound
-    takes ten times as many steps.
-    """
-
-    def __init__(self, labels: Labels, h: Array) -> None:
-        self._labels, self._h = labels, h
+    def __init__(self, labels: Labels, Phi: Array, h: Array, *, intercept: bool) -> None:
+        self._labels, self._Phi, self._h, self._intercept = labels, Phi, h, intercept
         self._shares = h / np.maximum(h.sum(axis=1, keepdims=True), TINY)
-        # All constants alike change nothing: the matrix is singular there, and so are the sums of gradients.
-        self._inverse = np.linalg.pinv(np.diag(h.sum(axis=0)) - self._shares.T @ h, hermitian=True)
+        # The same constant for all tasks changes nothing, so that the matrix of the constants is singular.
+        self._inverse = np.linalg.pinv(np.diag(h.sum(axis=0)) - h.T @ self._shares, hermitian=True)
 
-    def __call__(self, E: Array) -> Array:
-        return np.asarray(self._h * (E - np.einsum("it,it->i", self._shares, E)[:, None]))
+    def times(self, U: Array) -> Array:
+        return self._h * (U - np.sum(self._shares * U, axis=1, keepdims=True))
 
-    def constants(self, U: Array) -> Array:
-        return np.asarray(self._labels.sums(U) @ self._inverse)
+    def intercepts(self, U: Array) -> Array:
+        return -self._inverse @ U.sum(axis=0) if self._intercept else np.zeros(U.shape[1])
 
-    def normal(self, Phi: Array, W: Array, *, center: bool) -> Array:
-        U = self(self._labels.scores(Phi, W))
-        if center:
-            U -= self(np.broadcast_to(self.constants(U), U.shape))
-        return self._labels.adjoint(Phi, U)
+    def without_intercepts(self, U: Array) -> Array:
+        return U + self.times(self.intercepts(U)[None]) if self._intercept else U
+
+    def normal(self, W: Array) -> Array:
+        return self._Phi.T @ self.without_intercepts(self.times(self._Phi @ W))
+
+    def matrix(self, R: Array) -> Array:
+        Phi, h, shares = self._Phi, self._h, self._shares
+        H = _sum_of_products(self._labels.grams(Phi, h, center=False), R)
+        # Of each row the square of its Phi (x) R'h, over the sum of h.
+        (n, r), k = Phi.shape, R.shape[1]
+        one, other = ((Phi[:, :, None] * (U @ R)[:, None]).reshape(n, r * k) for U in (h, shares))
+        H -= one.T @ other
+        if self._intercept:
+            # With each constant the scores of a task move alike.
+            mixed = (Phi.T @ h)[:, None] * R.T[None]
+            border = mixed.reshape(r * k, -1) - one.T @ shares
+            H -= border @ self._inverse @ border.T
+        return H
+
+
+def _sum_of_products(B: Array, R: Array) -> Array:
+    """The sum over t of B_t (x) R_t R_t', of shape (r k, r k), for matrices B_t and rows R_t."""
+    (n_tasks, r, _), k = B.shape, R.shape[1]
+    pairs = (R[:, :, None] * R[:, None, :]).reshape(n_tasks, k * k)
+    H = (B.reshape(n_tasks, r * r).T @ pairs).reshape(r, r, k, k).transpose(0, 2, 1, 3)
+    return H.reshape(r * k, r * k)

@@ -1,5 +1,6 @@
 """The supervised step for losses other than square, and any pattern of labels: Newton with conjugate gradients."""
 
+from collections.abc import Callable
 from copy import copy
 from functools import cached_property
 from typing import ClassVar, NamedTuple
@@ -9,11 +10,11 @@ from scipy.linalg import cho_solve
 
 from skmtl._linalg import Array, cholesky, conjugate_gradients, symmetric_part
 from skmtl.losses import Loss
-from skmtl.solvers.curvature import Curvature, EntryCurvature, RowCurvature
+from skmtl.solvers.curvature import Curvature, LabelCurvature, RowCurvature
 from skmtl.solvers.whitening import Whitening
 from skmtl.targets import Labels
 
-MAX_NEWTON_STEPS, MAX_CG_STEPS = 60, 500
+MAX_NEWTON_STEPS, FEWEST_NEWTON_STEPS, MAX_CG_STEPS = 60, 6, 500
 MAX_BACKTRACKS = 30
 # A loss without curvature is rounded over widths that shrink by this factor, down to a smallest one.
 NARROWER, NARROWEST, STAGE_GAP = 0.2, 1e-13, 1e-4
@@ -21,12 +22,17 @@ NARROWER, NARROWEST, STAGE_GAP = 0.2, 1e-13, 1e-4
 MAX_STAGES = 25
 # Conjugate gradients can reach gaps that rounding hides from the values themselves.
 SMALLEST_GAP, ROUNDING = 1e-18, 1e-16
-# An entry without curvature counts as if it had this much, so that intercepts always have a direction; the second where
-# corners are rounded, for far from them there is little curvature, and it matters.
-LEAST_CURVATURE, LEAST_BESIDE_CORNERS = 1e-6, 1e-12
+# An entry without curvature counts as if it had this much, so that intercepts always have a direction. Where the slope
+# of a loss vanishes with its curvature, as of exponentials, little is much. Where it does not, as far on the wrong side
+# of a margin, Newton would move a score without end: by so much at most.
+LEAST_CURVATURE, FARTHEST = 1e-12, 1e6
 # The curvature of narrow corners differs by orders of magnitude, and conjugate gradients creep. Up to this many
-# unknowns a factor, of 0.1 s at most, is cheaper than their steps, and its directions are worth two of theirs.
-MAX_FACTOR = 1500
+# unknowns a factor, of 0.1 s at most, is cheaper than their steps, and its directions are worth two of theirs. Losses
+# without corners seldom need it: not before this many steps.
+MAX_FACTOR, FEW_CG_STEPS = 1500, 40
+# The least along a direction, where there are corners: the longest step, how often the slope is asked for, and what is
+# left of it.
+LONGEST_STEP, LINE_SEARCHES, LINE_TOL = 1024.0, 12, 0.05
 # How much a Newton step on a curved loss must reduce the squared residual.
 FORCING = 1e-4
 
@@ -64,7 +70,7 @@ class NewtonStep:
         self._mean_values = values / float(labels.design_weight().sum())
         self._W = np.zeros((len(values), labels.n_tasks))
         self._b = np.zeros(labels.n_tasks)
-        self._width = 1.0
+        self._width, self._max_steps = 1.0, MAX_NEWTON_STEPS
 
     @property
     def n_tasks(self) -> int:
@@ -73,7 +79,7 @@ class NewtonStep:
     def with_alpha(self, alpha: float) -> "NewtonStep":
         """The same rows and labels at another alpha, from where this one is."""
         other = copy(self)
-        other.alpha, other._width = alpha, 1.0
+        other.alpha, other._width, other._max_steps = alpha, 1.0, MAX_NEWTON_STEPS
         return other
 
     def diagonal_energy(self, a: Array, *, tol: float = 1e-8) -> Array:
@@ -113,8 +119,9 @@ class NewtonStep:
     def _newton(self, loss: Loss, point: _Point, basis: Whitening, tol: float) -> "NewtonFit":
         """Newton for one smooth loss until its own gap is at most ``tol``."""
         fit = NewtonFit(self, loss, point, basis)
-        for _ in range(MAX_NEWTON_STEPS):
+        for _ in range(self._max_steps):
             if fit.smooth_gap <= tol:
+                self._max_steps = MAX_NEWTON_STEPS
                 break
             better = self._backtrack(fit, self._direction(fit, tol))
             if better is None:
@@ -123,73 +130,98 @@ class NewtonStep:
             fit = better
             if stalled:
                 break
+        else:
+            # Steps that did not suffice seldom do the next time; where they lead somewhere, the next solution goes on.
+            self._max_steps = max(self._max_steps // 2, FEWEST_NEWTON_STEPS)
         return fit
 
     def _direction(self, fit: "NewtonFit", tol: float) -> _Point:
         """Newton's direction in G and b; the intercepts are eliminated exactly."""
-        labels, basis, alpha = self.labels, fit.basis, self.alpha
-        least = LEAST_BESIDE_CORNERS if self.loss.has_corner else LEAST_CURVATURE
-        h = np.maximum(fit.loss.curvature(labels.y, fit.scores, labels.weight), least * labels.weight)
-        curvature = self._curvature(h)
-        average = float(h.sum()) / self.n_tasks
-        diagonal = 2.0 * alpha + (average / self.n) * self._mean_values[:, None] * basis.squares
-        gradient = fit.gradient
-        if self.intercept:
-            gradient = gradient - curvature(labels.spread(curvature.constants(gradient)))
-
-        residual = -(basis.whiten_gradient(labels.adjoint(self.Phi, gradient)) / self.n + 2.0 * alpha * fit.point.G)
+        basis, alpha = fit.basis, self.alpha
+        h = self._least_curvature(fit)
+        kind = RowCurvature if self.loss.couples_tasks and self.n_tasks > 1 else LabelCurvature
+        curvature: Curvature = kind(self.labels, self.Phi, h, intercept=self.intercept)
+        slope = basis.whiten_gradient(self.labels.adjoint(self.Phi, curvature.without_intercepts(fit.gradient)))
+        residual = -(slope / self.n + 2.0 * alpha * fit.point.G)
         # The gap of the supervised step is |residual|^2 / (4 alpha); Newton on a curved loss need not be exact.
         enough = 2.0 * alpha * tol * abs(fit.smooth_value)
         if not fit.loss.quadratic:
             enough = max(enough, FORCING * float(np.sum(residual**2)))
+        average = float(h.sum()) / self.n_tasks
+        diagonal = 2.0 * alpha + (average / self.n) * self._mean_values[:, None] * basis.squares
+        D = self._solve(curvature, basis, residual, diagonal, enough)
+        moved = self.labels.scores(self.Phi, basis.unwhiten(D))
+        return _Point(D, curvature.intercepts(fit.gradient + curvature.times(moved)))
+
+    def _least_curvature(self, fit: "NewtonFit") -> Array:
+        """That of the losses in the scores, laid out like them; nowhere nothing."""
+        weight = self.labels.weight
+        h = np.maximum(fit.loss.curvature(self.labels.y, fit.scores, weight), LEAST_CURVATURE * weight)
+        return h if self.loss.has_corner else np.maximum(h, np.abs(fit.gradient) / FARTHEST)
+
+    def _solve(self, curvature: Curvature, basis: Whitening, residual: Array, diagonal: Array, enough: float) -> Array:
+        """The step in G that leaves a squared residual of at most ``enough``, or the exact one."""
 
         def apply(direction: Array) -> Array:
-            curved = curvature.normal(self.Phi, basis.unwhiten(direction), center=self.intercept)
-            return basis.whiten_gradient(curved) / self.n + 2.0 * alpha * direction
+            curved = basis.whiten_gradient(curvature.normal(basis.unwhiten(direction)))
+            return curved / self.n + 2.0 * self.alpha * direction
 
-        if self.loss.has_corner and residual.size <= MAX_FACTOR:
-            D = self._solve_exactly(h, basis, residual)
-        else:
+        small = residual.size <= MAX_FACTOR
+        D = np.zeros_like(residual)
+        if not (small and self.loss.has_corner):
             D = conjugate_gradients(
                 apply,
                 residual,
                 lambda r: r / diagonal,
                 lambda r, _: float(np.sum(r**2)) <= enough,
-                max_steps=MAX_CG_STEPS,
+                max_steps=FEW_CG_STEPS if small else MAX_CG_STEPS,
             )
-        if not self.intercept:
-            return _Point(D, np.zeros_like(fit.point.b))
-        moved = labels.scores(self.Phi, basis.unwhiten(D))
-        return _Point(D, -curvature.constants(fit.gradient + curvature(moved)))
-
-    def _curvature(self, h: Array) -> Curvature:
-        """The Hessian in the scores, from its diagonal or, of a loss over whole rows, what bounds it."""
-        coupled = self.loss.couples_tasks and self.n_tasks > 1
-        return RowCurvature(self.labels, h) if coupled else EntryCurvature(self.labels, h)
-
-    def _solve_exactly(self, h: Array, basis: Whitening, residual: Array) -> Array:
-        """The same by a factor of the Hessian in G: the sum over tasks t of B_t (x) R_t R_t', and 2 alpha I."""
-        B = self.labels.grams(self.Phi, h, center=self.intercept) / self.n
-        (n_tasks, r, _), k = B.shape, basis.R.shape[1]
-        pairs = (basis.R[:, :, None] * basis.R[:, None, :]).reshape(n_tasks, k * k)
-        H = (B.reshape(n_tasks, r * r).T @ pairs).reshape(r, r, k, k).transpose(0, 2, 1, 3).reshape(r * k, r * k)
-        H[np.diag_indices(r * k)] += 2.0 * self.alpha
+            if not small or float(np.sum((residual - apply(D)) ** 2)) <= 2.0 * enough:
+                return D
+        H = curvature.matrix(basis.R) / self.n
+        H[np.diag_indices_from(H)] += 2.0 * self.alpha
         factor = cholesky(H.copy, lower=True), True
         return np.asarray(cho_solve(factor, residual.ravel(), check_finite=False)).reshape(residual.shape)
 
     def _backtrack(self, fit: "NewtonFit", direction: _Point) -> "NewtonFit | None":
         """The first step along the direction that gains enough; None when rounding leaves nothing to gain."""
-        slope = 2.0 * self.alpha * float(np.sum(fit.point.G * direction.G))
         moved = self.labels.scores(self.Phi, fit.basis.unwhiten(direction.G)) + self.labels.spread(direction.b)
-        slope += float(np.sum(fit.gradient * moved)) / self.n
-        step = 1.0
+
+        def slope(step: float) -> float:
+            gradient = fit.loss.gradient(self.labels.y, fit.scores + step * moved, self.labels.weight)
+            G = fit.point.G + step * direction.G
+            return 2.0 * self.alpha * float(np.sum(G * direction.G)) + float(np.sum(gradient * moved)) / self.n
+
+        at_once = slope(0.0)
+        # Between corners the curvature changes at once, and steps of Newton's end far from the least along them.
+        step = _zero_of_rising(slope, at_once) if self.loss.has_corner else 1.0
         for _ in range(MAX_BACKTRACKS):
             point = _Point(fit.point.G + step * direction.G, fit.point.b + step * direction.b)
             trial = NewtonFit(self, fit.loss, point, fit.basis)
-            if trial.smooth_value <= fit.smooth_value + 1e-4 * step * slope:
+            if trial.smooth_value <= fit.smooth_value + 1e-4 * step * at_once:
                 return trial
             step *= 0.5
         return None
+
+
+def _zero_of_rising(function: Callable[[float], float], at_zero: float) -> float:
+    """Where a rising function that is negative at zero has its zero, roughly; 1 where that is not to be found."""
+    low, high, below, above = 0.0, 1.0, at_zero, function(1.0)
+    while above < 0.0 and high < LONGEST_STEP:
+        low, high, below, above = high, 2.0 * high, above, function(2.0 * high)
+    if not below < 0.0 <= above:
+        return 1.0
+    for _ in range(LINE_SEARCHES):
+        # False position, halved where it creeps up from one side.
+        middle = low + (high - low) * min(max(below / (below - above), 0.1), 0.9) if above > 0.0 else high
+        value = function(middle)
+        if abs(value) <= LINE_TOL * abs(at_zero):
+            return middle
+        if value < 0.0:
+            low, below = middle, value
+        else:
+            high, above = middle, value
+    return high
 
 
 class NewtonFit:

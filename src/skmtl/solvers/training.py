@@ -200,7 +200,7 @@ class Training:
         labels, scale = self.labels, self.scaling.scale
         F = values + model.intercept
         F = labels.arrange(F[np.arange(len(F)), labels.tasks] if labels.long else F)
-        F = self.scaling.apply(labels.with_labels(F, labels.weight))
+        F = self.scaling.scaled(labels, F)
         # In the eigenbasis of the structure, so that directions in which it is small are not lost beside the others.
         a, U = eigh(predictor_structure(solution.structure, settings.common))
         there = without_rounding(a) > 0.0

@@ -87,11 +87,15 @@ class Scaling:
 
     def apply(self, labels: Labels) -> Array:
         """The labels scaled, laid out like ``labels.y``."""
-        y = labels.y / labels.spread(self.unit) - labels.spread(self.mean / self.unit)
-        return np.where(labels.spread(self.constant), 0.0, y / labels.spread(self.scale / self.unit))
+        return np.where(labels.spread(self.constant), 0.0, self.scaled(labels, labels.y))
+
+    def scaled(self, labels: Labels, F: Array) -> Array:
+        """Scores in the unit of the labels, laid out like them, for scaled labels; those of a constant may vary."""
+        shifted = F / labels.spread(self.unit) - labels.spread(self.mean / self.unit)
+        return np.asarray(shifted / labels.spread(self.scale / self.unit))
 
     def restore(self, labels: Labels, F: Array) -> Array:
-        """Scores of scaled labels, laid out like ``labels.y``, in the unit of the labels; undoes ``apply``."""
+        """Scores of scaled labels, laid out like ``labels.y``, in the unit of the labels; undoes ``scaled``."""
         return np.asarray(F * labels.spread(self.scale) + labels.spread(self.mean))
 
     def undo(self, coef: Array, constant: Array) -> tuple[Array, Array]:

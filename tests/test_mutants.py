@@ -1,0 +1,39 @@
+"""The tool that makes mistakes in the core: what it leaves out is there, and what it makes are programs."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def tools(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "mutants"))
+    import left_out
+    import operators
+
+    return left_out, operators
+
+
+def test_constants_that_keep_their_values_are_where_the_list_says(tools):
+    """A constant that moved to another file would be mutated there, or stop the tool."""
+    left_out, _ = tools
+    for files in left_out.CONSTANTS.values():
+        for file in files:
+            tree = ast.parse((ROOT / "src" / "skmtl" / file).read_text())
+            assert left_out.left_out_constants(f"skmtl/{file}", tree)
+
+
+def test_mutants_are_other_programs(tools):
+    _, operators = tools
+    source = "def area(a, b):\n    if a < b:\n        return a * b\n    return 0.0\n"
+    found = list(operators.mutants("skmtl/area.py", source))
+    texts = {mutant.write() for mutant in found}
+    assert len(texts) == len(found) > 5
+    assert source not in texts
+    # The same mistake has the same name wherever its line is.
+    assert {m.key for m in operators.mutants("skmtl/area.py", "\n" + source)} == {m.key for m in found}
+    for text in texts:
+        compile(text, "area.py", "exec")
