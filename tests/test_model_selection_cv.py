@@ -368,11 +368,15 @@ def test_one_standard_error_says_that_the_best_was_passed_over():
         "scoring_": "r2",
         "constant_score_": 0.0,
         "test_share_": 0.5,
+        "rule": "1se",
     }
     words = [describe_choice(SimpleNamespace(**published, best_index_=k)) for k in (0, 1)]
     assert all(text.startswith("Too close to call: ") for text in words)
     assert words[0].endswith("The model that is kept is sparse.")
     assert "is independent, the sparsest within one standard error" in words[1]
+    # Scores of order take an alpha in the middle, which has nothing to do with the graph.
+    middle = describe_choice(SimpleNamespace(**{**published, "rule": "best"}, best_index_=1))
+    assert middle.endswith("The model that is kept is independent.")
 
 
 def test_one_task(rng):
