@@ -16,7 +16,7 @@ from skmtl.solvers import solve
 from skmtl.solvers.cost import choose_road, roads, worth_refactorizing
 from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.newton_cg import NewtonStep
-from skmtl.solvers.observed import ObservedRows
+from skmtl.solvers.observed import ObservedRows, TaskBasis
 from skmtl.solvers.systems import FeatureSystem, LabelFactor
 from skmtl.solvers.task_blocks import TaskBlockSystem
 from skmtl.solvers.task_factors import TaskFactor
@@ -299,6 +299,17 @@ def test_iterations_dearer_than_another_road_are_left_for_it(rng, monkeypatch):
     before = step.solve(A, tol=1e-6)
     assert step.road == choose_road(observed, 1e-3, tried=("iterative",)) != "iterative"
     assert step.solve(A, tol=1e-9).value == pytest.approx(before.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e27])
+def test_sizes_of_tasks_do_not_feed_on_rounding(rng, scale):
+    """Labels in two directions of three: what rounding leaves of the third must not grow with the size of the task."""
+    Phi = scale * rng.standard_normal((9, 2)) @ rng.standard_normal((2, 3))
+    G, b = Phi.T @ Phi, Phi.T @ rng.standard_normal(9)
+    X, g, z = TaskBasis.from_gram(G, b)
+    assert len(g) == 2
+    np.testing.assert_allclose((X * g) @ X.T, G, atol=1e-12 * scale**2)
+    np.testing.assert_allclose(X @ z, b, rtol=1e-9)
 
 
 @pytest.mark.parametrize("intercept", [True, False])

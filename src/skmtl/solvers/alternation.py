@@ -100,7 +100,8 @@ class _Prover:
         if n_iter % WINDOW:
             return False
         before, gap_before = self._last
-        gap = (value - self._bound) / max(abs(value), TINY)
+        # Of either sign, as in a proof: rounding may lift a bound above the value.
+        gap = max(abs(value - self._bound) / max(abs(value), TINY), TINY)
         self._last = value, gap
         little = max(NOTHING_GAINED * self._tol, CREEPING * gap) * abs(value)
         if not before - value <= little:
@@ -108,7 +109,7 @@ class _Prover:
         self._chances -= gap <= NEARLY_CLOSED * self._tol
         if gap <= NEARLY_CLOSED * self._tol and self._chances > 0:
             return False
-        rate = np.log(gap_before / gap) if 0.0 < gap < gap_before < np.inf else 0.0
+        rate = np.log(gap_before / gap) if gap < gap_before < np.inf else 0.0
         return bool(QUICKER * rate * (max_iter - n_iter) / WINDOW < np.log(gap / self._tol))
 
     def __call__(self, A: Array, fit: Fit) -> Proof:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skmtl._linalg import Array, eigh
+from skmtl._linalg import Array, Mask, eigh
 from skmtl.solvers.cost import LARGEST, gram_product, row_product, worth_forming_grams
 from skmtl.solvers.entries import CompletedRows, Entries
 from skmtl.targets import Labels
@@ -26,6 +26,13 @@ class TaskBasis(NamedTuple):
     X: Array
     g: Array
     z: Array
+
+    @classmethod
+    def from_gram(cls, G: Array, b: Array) -> "TaskBasis":
+        """b lies in the range of G: what it has beside it is rounding, which sizes of tasks must not feed on."""
+        g, X = eigh(G)
+        keep = _above_rounding(g)
+        return cls(X[:, keep], g[keep], X[:, keep].T @ b)
 
 
 class Observed(Protocol):
@@ -253,12 +260,16 @@ def decompose(grams: Array) -> tuple[Array, Array]:
     return np.maximum(g, 0.0), X
 
 
+def _above_rounding(g: Array) -> Mask:
+    """Which eigenvalues, ascending, are more than the rounding of their decomposition."""
+    return g > len(g) * np.finfo(float).eps * max(float(g[-1]), 0.0) if len(g) else g > 0.0
+
+
 def _basis(Phi: Array, b: Array) -> TaskBasis:
     """The eigenvectors of Phi'Phi, found on the smaller side of Phi; b lies in their span."""
     if len(Phi) >= Phi.shape[1]:
-        g, X = eigh(Phi.T @ Phi)
-        return TaskBasis(X, np.maximum(g, 0.0), X.T @ b)
+        return TaskBasis.from_gram(Phi.T @ Phi, b)
     g, V = eigh(Phi @ Phi.T)
-    keep = g > len(g) * np.finfo(float).eps * max(g[-1], 0.0) if len(g) else g > 0.0
+    keep = _above_rounding(g)
     X = Phi.T @ (V[:, keep] / np.sqrt(g[keep]))
     return TaskBasis(X, g[keep], X.T @ b)

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from skmtl._linalg import Array, eigh
+from skmtl._linalg import Array
 from skmtl.solvers.cost import gram_product
 from skmtl.solvers.entries import CompletedRows, Entries
 from skmtl.solvers.observed import TaskBasis, decompose, times_grams
@@ -69,10 +69,7 @@ class ObservedMoments:
 
     @cached_property
     def _bases(self) -> list[TaskBasis]:
-        return [
-            TaskBasis(X, np.maximum(g, 0.0), X.T @ b)
-            for (g, X), b in zip(map(eigh, self.stacked), self.cross.T, strict=True)
-        ]
+        return [TaskBasis.from_gram(G, b) for G, b in zip(self.stacked, self.cross.T, strict=True)]
 
     def bases(self) -> list[TaskBasis]:
         return self._bases
