@@ -193,7 +193,7 @@ def test_the_kernel_suits_the_data(run, rng, curved, kernels):
     assert kernel in kernels
     assert f"The {kernel} kernel is used" in out
     # What each part of the model adds to the score.
-    assert "on top of it come" in out
+    assert ("on top of it come kernel (" if curved else "with independent tasks has") in out
 
 
 def test_one_target_is_a_problem_too(run, small, table):
