@@ -182,10 +182,14 @@ def _descend(problem: Problem, stage: Stage) -> tuple[Array, float, int]:
 
 
 def _near_start(problem: Problem) -> Array | None:
-    """A structure near the solution, where evaluations are dear; None where it is to be reached in stages.
+    """A structure near the solution, where evaluations are dear; None where it is to be reached in stages."""
+    A = _nearby(problem)
+    # Rounding can take a structure to the border of the cone, where Newton cannot begin.
+    return None if A is None or inverse_spd(A) is None else A
 
-    From a step in closed form that is near, or from the tasks apart, which are cheap, and one structure step.
-    """
+
+def _nearby(problem: Problem) -> Array | None:
+    """From a step in closed form that is near, or from the tasks apart, which are cheap, and one structure step."""
     surrogate = cast(Eliminable, problem.supervised).surrogate()
     if surrogate is not None:
         return _follow_surrogates(problem, _solve_nearby(problem, surrogate, None))
