@@ -77,10 +77,13 @@ def hessian_diagonal(P: Array, Q: Array) -> Array:
     return diagonal
 
 
-def whole_inverse(P: Array, Q: Array) -> Callable[[Array], Array]:
-    """The inverse of D -> P D Q + Q D P over all symmetric matrices."""
+def whole_inverse(P: Array, Q: Array) -> Callable[[Array], Array] | None:
+    """The inverse of D -> P D Q + Q D P over all symmetric matrices; None where rounding leaves P no factor."""
     # With X'PX = I and X'QX = diag(q) it is one division.
-    q, X = linalg.eigh(Q, P, check_finite=False)
+    try:
+        q, X = linalg.eigh(Q, P, check_finite=False)
+    except np.linalg.LinAlgError:
+        return None
     q = np.maximum(q, 1e-14 * q[-1])
     reciprocal = 1.0 / (q[:, None] + q[None, :])
     return lambda R: symmetric_part(X @ ((X.T @ R @ X) * reciprocal) @ X.T)

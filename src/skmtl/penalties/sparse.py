@@ -206,8 +206,8 @@ class _Orthant:
         return H
 
     def preconditioner(self, P: Array, Q: Array) -> Callable[[Array], Array]:
-        if self._free.mean() > DENSE_SHARE:
-            inverse = whole_inverse(P, Q)
+        inverse = whole_inverse(P, Q) if self._free.mean() > DENSE_SHARE else None
+        if inverse is not None:
             return lambda R: self.project(inverse(R))
         diagonal = hessian_diagonal(P, Q)
         reciprocal = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=self._free & (diagonal > 0.0))
