@@ -11,6 +11,7 @@ import pytest
 import test_formulas
 import test_known_structure
 import test_metric
+import test_metric_evidence
 import test_vision
 from problems import related_tasks, with_gaps
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
@@ -38,6 +39,10 @@ EVALUATED = {
     r"m_k = \operatorname{mean}_{i,t} \Bigl( \frac{\partial f_t}{\partial x_k}(x_i) \Bigr)^2,": (
         test_metric.test_slopes_are_finite_differences,
         test_formulas.test_the_metric_is_made_of_slopes,
+    ),
+    r"\frac{\partial L}{\partial \log w_k} = \frac{w_k}{2} (a_k - b_k), \qquad "
+    r"a_k = -\frac{c' (K \circ D_k) c}{s}, \qquad b_k = -\operatorname{tr} N (K \circ D_k),": (
+        test_metric_evidence.test_difference_of_roughness_is_the_slope_of_the_evidence
     ),
     r"\Sigma_{ts}(x) = \frac{1}{n \alpha} \bigl( A_{ts} k(x, x) - \kappa_t' M^{-1} \kappa_s \bigr), \qquad "
     r"\kappa_{tl} = A_{t t(l)} k(x, x_{i(l)}),": test_formulas.test_the_posterior_is_what_is_printed,

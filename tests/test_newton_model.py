@@ -38,7 +38,8 @@ def minimizer(rng, n_steps, monkeypatch, n_tasks=8):
     D, _ = _newton._newton_direction(point, piece, 1e-8)
     monkeypatch.setattr(_newton, "MAX_MODEL_STEPS", n_steps)
     monkeypatch.setattr(_newton, "MODEL_SHARE", 0.0)
-    B = _newton._model_minimizer(point, norm, A, gradient, D, piece, 1e-8)
+    monkeypatch.setattr(_newton, "MODEL_FORCING", 1e-8)
+    B = _newton._model_minimizer(point, norm, A, gradient, D, piece)
     return point, norm, gradient, A, B
 
 
