@@ -31,6 +31,17 @@ def test_a_model_that_was_lost_to_rounding_is_not_passed_off_as_certified(mean, 
     assert MultiTaskRegressor(kernel="poly", alpha=1e-3).fit(Z, Y).score(Z, Y) > est.score(X, Y) + 0.1
 
 
+def test_the_certificate_says_how_far_the_returned_model_is(rng):
+    """At the tolerance and beyond it, whatever was proved of the solution before it was returned."""
+    solution = MultiTaskRegressor(tol=1e-7).fit(*related_tasks(rng, 40, 3)).solution_
+    nearer = solution.returned(solution.lower_bound * (1.0 + 5e-8), 1e-7)
+    assert nearer.converged
+    assert "within 5.0e-08" in nearer.status
+    farther = solution.returned(solution.lower_bound * (1.0 + 5e-7), 1e-7)
+    assert not farther.converged
+    assert "not of this model" in farther.status
+
+
 @pytest.mark.parametrize(("mean", "spread"), [((2005.0,), 9.0), ((5e5, 5e6), 2e3), ((2000.0, 2000.0, 2000.0), 1.0)])
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 def test_kernels_of_differences_do_not_feel_where_features_are(mean, spread, kernel, rng):

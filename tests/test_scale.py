@@ -162,9 +162,9 @@ def test_the_factor_of_a_singular_kernel(rng):
 def test_leverage_prefers_rows_that_others_do_not_explain(rng):
     """A few far rows among many equal ones: they have nearly all the leverage."""
     X = np.concatenate([1e-3 * rng.standard_normal((990, 2)), 5.0 * rng.standard_normal((10, 2)) + 20.0])
-    Y = rng.standard_normal((1000, 2))
+    Y, kernel = rng.standard_normal((1000, 2)), {"kernel": "rbf", "tol": 1e-6}
     far = {
-        name: int(np.sum(regressor(kernel="rbf", n_components=20, landmarks=name).fit(X, Y).landmarks_[:, 0] > 5.0))
+        name: int(np.sum(regressor(n_components=20, landmarks=name, **kernel).fit(X, Y).landmarks_[:, 0] > 5.0))
         for name in ("uniform", "leverage")
     }
     assert far["leverage"] >= 8
@@ -325,8 +325,15 @@ def test_one_landmark(rng, monkeypatch):
 def test_sums_are_not_taken_late_where_they_would_lose_digits(rng):
     """Two landmarks that almost agree: their functions almost cancel, and squares of them would."""
     X = rng.standard_normal((50, 3))
-    close = np.vstack([X[:10], X[:1] + 1e-4])
+    close = np.vstack([X[:10], X[:1] + 1e-3])
     assert not make_feature_map("rbf", gamma=0.1, landmarks=close).fit(X).well_conditioned()
+
+
+def test_landmarks_that_others_explain_are_left_out(rng):
+    """Their functions cancel one another, and with them go the digits of the norm."""
+    X = rng.standard_normal((50, 3))
+    twice = np.vstack([X[:10], X[:10] + 1e-6])
+    assert len(make_feature_map("rbf", gamma=0.1, landmarks=twice).fit(X).landmarks_) == 10
 
 
 def test_statistics_of_parts_are_those_of_the_whole(rng):

@@ -28,6 +28,9 @@ LANDMARK_CHOICES = ("uniform", "leverage")
 
 # A kernel misses its own values on the landmarks by no more than this, relative to their size.
 ROUNDING = 1e-8
+# A landmark of which the others leave less than this adds nothing but rounding: norms of predictors lose as many digits
+# as there are between it and one.
+NEARLY_EXPLAINED = 1e-10
 
 
 def choose_landmarks(
@@ -131,7 +134,7 @@ class _Draw:
 
 def pivoted_cholesky(K: Array) -> tuple[Array, Any]:
     """L, of shape (r, r), and r rows in an order such that K of them is LL' and the others add nothing to it."""
-    factor, pivots, rank, _ = linalg.lapack.dpstrf(K, lower=1)
+    factor, pivots, rank, _ = linalg.lapack.dpstrf(K, NEARLY_EXPLAINED * float(np.diag(K).max()), lower=1)
     order = pivots - 1
     if rank == 0:
         # A kernel that is zero on all landmarks: one function, which is zero, stands for them.

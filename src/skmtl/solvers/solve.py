@@ -228,11 +228,14 @@ class Solution:
         gap = abs(objective - self.lower_bound) / max(abs(objective), np.finfo(float).tiny)
         bound = min(self.lower_bound, objective)
         same = replace(self, objective=objective, lower_bound=bound, gap=gap)
-        if gap <= tol or self.lost or self.agrees(objective, tol):
+        if self.converged and gap <= tol:
+            return replace(same, status=_describe(gap, tol, self.n_iter, self.n_iter))
+        if self.lost or (not self.converged and (gap <= tol or self.agrees(objective, tol))):
             return same
+        away = abs(objective - self.objective) / max(abs(objective), np.finfo(float).tiny)
         status = (
-            f"The certificate is not of this model: its objective is {objective:.3g}, that of the certified solution "
-            f"{self.objective:.3g}. Digits were lost to rounding on the way back from the solver."
+            f"The certificate is not of this model: its objective of {objective:.3g} is {away:.1e} (relative) away from "
+            f"that of the certified solution. Digits were lost to rounding on the way back from the solver."
         )
         return replace(same, converged=False, status=status, lost=True)
 
