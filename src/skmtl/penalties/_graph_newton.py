@@ -21,7 +21,7 @@ MAX_BACKTRACKS = 40
 ROUNDING = 1e-12
 # So many steps in turn that close less than this share of the gap are the last: next to the boundary of the structures
 # that are positive definite rounding has the say, and Newton would creep on to the limit.
-PATIENCE, CREEPING = 5, 1e-6
+PATIENCE, CREEPING = 5, 1e-2
 
 
 class GraphStep(NamedTuple):
