@@ -104,7 +104,10 @@ class _Numbers:
     """Writes scores with so many decimals that those which differ look different."""
 
     def __init__(self, paired: PairedScores) -> None:
-        sizes: Sequence[float] = [abs(value) for value in (paired.difference,) if value and math.isfinite(value)]
+        # Where the interval decides, the end that is next to zero must not look like zero.
+        decided = paired.word in (HELPS, HURTS)
+        shown = (paired.difference, *((min(paired.low, paired.high, key=abs),) if decided else ()))
+        sizes: Sequence[float] = [abs(value) for value in shown if value and math.isfinite(value)]
         wanted = max([math.ceil(-math.log10(size)) for size in sizes], default=0)
         self.decimals = min(max(wanted, FEWEST_DECIMALS), MOST_DECIMALS)
 
