@@ -45,6 +45,8 @@ class Evidence:
     loss : Loss
     target_mean : ndarray of shape (n_tasks,)
         What was subtracted from the labels.
+    groups : ndarray of int, of shape (n,), optional
+        Rows of one group are left out together.
     """
 
     X: Any
@@ -57,6 +59,7 @@ class Evidence:
     feature_map: FeatureMap
     loss: Loss
     target_mean: Array
+    groups: NDArray[np.intp] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         state = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -110,7 +113,7 @@ class Evidence:
     def residuals(self) -> Residuals:
         """Errors at labels that were left out, and their standard deviation for noise of variance one."""
         labels, A = self.labels, self.structure
-        found = held_out_residuals(self.design, labels, A, self.alpha, intercept=self.intercept)
+        found = held_out_residuals(self.design, labels, A, self.alpha, intercept=self.intercept, groups=self.groups)
         if not self.feature_map.on_landmarks:
             return found
         # New rows are uncertain by what the landmarks miss of them, and so is a row that is left out.
@@ -170,7 +173,8 @@ class Evidence:
     def held_out_scores(self) -> Array:
         """Scores of rows held out, in the units of y but for its scale, laid out like the labels."""
         road = self.design, self.labels, self.structure, self.alpha
-        return held_out(*road, self.loss, intercept=self.intercept) + self.labels.spread(self.target_mean)
+        scores = held_out(*road, self.loss, intercept=self.intercept, groups=self.groups)
+        return scores + self.labels.spread(self.target_mean)
 
 
 def shrunk_correlation(R: Array, counts: Array) -> Array:
