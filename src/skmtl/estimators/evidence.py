@@ -20,6 +20,9 @@ from skmtl.targets import Labels, LongLabels, TableLabels
 
 # Variance, of one, that the noise of every combination of tasks has at least: nothing is known without error.
 LEAST_NOISE = 0.02
+# Rows of which the landmarks miss no more than this, of what they miss most, are landmarks; with so many labels of each
+# task at other rows, these alone say how large errors are.
+SPANNED, ENOUGH = 1e-6, 50
 
 
 @dataclass(eq=False)
@@ -118,11 +121,15 @@ class Evidence:
             return found
         # New rows are uncertain by what the landmarks miss of them, and so is a row that is left out.
         missed = labels.arrange(self.feature_map.unspanned(self.X, self.feature_map.transform(self.X)))
-        missed = missed.reshape(len(missed), *[1] * (found.spread.ndim - 1))
+        others = missed > SPANNED * missed.max()
+        missed, apart = (part.reshape(len(part), *[1] * (found.spread.ndim - 1)) for part in (missed, others))
         n = float(labels.weight.sum()) / labels.n_tasks
-        extra = missed * labels.spread(np.diag(A)) / (n * self.alpha)
-        together = found.together + float(np.mean(missed)) * A / (n * self.alpha)
-        return Residuals(found.error, np.sqrt(found.spread**2 + extra), together)
+        spread = np.sqrt(found.spread**2 + missed * labels.spread(np.diag(A)) / (n * self.alpha))
+        if labels.sums((apart & np.isfinite(spread)).astype(float)).min() >= ENOUGH:
+            # A landmark has a function of its own, which no other label teaches as well: no new row is like it.
+            spread = np.where(apart, spread, np.inf)
+        together = found.together + float(np.mean(missed[others] if others.any() else missed)) * A / (n * self.alpha)
+        return Residuals(found.error, spread, together)
 
     def scores(self, task: int) -> Array:
         """Sizes of errors of one task over their standard deviation for noise of variance one, ascending."""
