@@ -276,3 +276,15 @@ def test_a_classifier_has_no_such_thing(rng):
     X, Y = related_tasks(rng, 30, 2)
     est = MultiTaskClassifier().fit(X, (Y > 0.0).astype(int))
     assert not hasattr(est, "predict_interval")
+
+
+def test_landmarks_among_the_rows_do_not_widen_intervals(rng):
+    """Left out, a landmark errs more than any new row does, beside what is expected of it."""
+    X, new = rng.uniform(-2.0, 2.0, (300, 5)), rng.uniform(-2.0, 2.0, (600, 5))
+    Y, truth = (np.sin(Z[:, :2]) + 0.1 * rng.normal(size=(len(Z), 2)) for Z in (X, new))
+    est = MultiTaskRegressor(kernel="laplacian", gamma=0.1, alpha=1e-4, n_components=150, random_state=0).fit(X, Y)
+    low, high = est.predict_interval(new, coverage=0.8)
+    assert 0.73 < np.mean((low <= truth) & (truth <= high)) < 0.87
+    # Where all rows are landmarks they are all there is.
+    few = MultiTaskRegressor(kernel="laplacian", gamma=0.1, alpha=1e-4, n_components=30, random_state=0)
+    assert len(few.fit(X[:40], Y[:40]).evidence_.scores(0)) == 40

@@ -10,6 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import KFold
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor
+from skmtl.cli.console import show_comparison
 from skmtl.model_selection import (
     MultiTaskClassifierCV,
     MultiTaskRegressorCV,
@@ -266,3 +267,13 @@ def test_the_verdict_has_one_opening_for_each_case(numbers, kept, opening):
 def test_scores_that_differ_look_different():
     sentence = describe_verdict(PairedScores("sparse", "r2", 0.99244, 0.99238, 0.0, 6e-5, -1e-4, 2e-4))
     assert "0.99244 with sparse and 0.99238 with independent tasks" in sentence
+    helps = describe_verdict(PairedScores("sparse", "r2", 0.8427, 0.8426, 0.0, 1e-4, 2e-5, 1.8e-4))
+    assert "Sharing helps" in helps
+    assert "+0.00010 [+0.00002, +0.00018]" in helps
+
+
+def test_an_end_that_decides_does_not_look_like_zero_in_the_terminal(capsys):
+    row = {"method": "sparse", "scoring": "r2", "score": 0.8427, "independent": 0.8426, "constant": 0.0}
+    numbers = {"difference": 1e-4, "low": 2e-5, "high": 1.8e-4, "verdict": "helps"}
+    show_comparison(pd.DataFrame([{"task": task, **row, **numbers} for task in ("a", "b", "(all tasks)")]))
+    assert "+0.00010 [+0.00002, +0.00018]" in capsys.readouterr().out

@@ -500,6 +500,16 @@ def test_the_report_says_which_features_matter(rng):
     assert other["importances"][0]["name"] == "w"
 
 
+def test_features_of_one_column_are_one_row(rng):
+    X, Y = rng.normal(size=(40, 4)), rng.normal(size=(40, 2))
+    est = MultiTaskRegressor(alpha=0.1, feature_groups=["age", "town", "town", "town"]).fit(X, Y)
+    shares = {row["name"]: row["share"] for row in summarize(est)["importances"]}
+    assert shares == pytest.approx(
+        {"age": est.feature_importances_[0], "town": est.feature_importances_[1:].sum()}, rel=1e-12
+    )
+    assert summarize(est)["what_matters"].startswith("Of 2 features ")
+
+
 def test_the_report_does_without_slopes(rng):
     X, Y = rng.standard_normal((20, 3)), rng.standard_normal((20, 2))
     summary, document = read(MultiTaskRegressor(kernel="precomputed").fit(X @ X.T, Y))

@@ -5,9 +5,17 @@ import pytest
 from problems import related_tasks
 from sklearn.model_selection import GroupKFold, LeaveOneGroupOut
 
-from skmtl import MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV, _memory, compare_methods
+from skmtl import (
+    MultiTaskClassifierCV,
+    MultiTaskRegressor,
+    MultiTaskRegressorCV,
+    _memory,
+    compare_methods,
+    structure_path,
+)
 from skmtl.estimators.clean import clean
 from skmtl.features import maps
+from skmtl.model_selection import interval_coverage
 from skmtl.model_selection.folds import make_splits
 from skmtl.model_selection.landmark_choice import choose_landmarks
 
@@ -45,6 +53,56 @@ def test_a_search_with_groups_is_one_on_folds_of_groups(problem, search):
     np.testing.assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])
     whole = search(cv=LeaveOneGroupOut(), **GRID).fit(X, Y, groups=groups)
     assert "split9_test_score" in whole.cv_results_
+
+
+def patients(rng, n_groups, n_visits=5):
+    """Visits that look alike, and labels with a part that belongs to the patient: no row of another tells of it."""
+    center = np.repeat(rng.normal(size=(n_groups, 3)), n_visits, axis=0)
+    X = center + 0.05 * rng.normal(size=center.shape)
+    own = np.repeat(rng.normal(size=(n_groups, 2)), n_visits, axis=0)
+    return X, X[:, :2] + own + 0.1 * rng.normal(size=own.shape), np.repeat(np.arange(n_groups), n_visits)
+
+
+@pytest.mark.parametrize("form", ["complete", "gaps", "long"])
+def test_intervals_hold_for_new_groups(form, rng):
+    X, Y, groups = patients(rng, 40)
+    new, truth, _ = patients(rng, 200)
+    rest = {}
+    if form == "gaps":
+        Y[np.arange(len(Y)) % 3 == 0, 0] = np.nan
+    if form == "long":
+        X, Y, groups = np.tile(X, (2, 1)), Y.T.ravel(), np.tile(groups, 2)
+        rest = {"tasks": np.repeat([0, 1], len(X) // 2)}
+    model = MultiTaskRegressor(kernel="rbf", gamma=2.0, alpha=1e-3)
+    share = {}
+    for name, known in (("apart", {}), ("together", {"groups": groups})):
+        low, high = model.fit(X, Y, **rest, **known).predict_interval(new, coverage=0.9)
+        share[name] = np.mean((low <= truth) & (truth <= high))
+    assert share["apart"] < 0.75
+    assert 0.8 < share["together"] < 0.98
+
+
+def test_left_out_with_its_group_a_row_is_predicted_by_a_fit_without_it(rng):
+    X, Y, groups = patients(rng, 6)
+    settings = {"penalty": "independent", "kernel": "rbf", "gamma": 2.0, "scale_targets": False}
+    est = MultiTaskRegressor(alpha=1e-2, **settings).fit(X, Y, groups=groups)
+    one = groups == 2
+    # n alpha stays what it is for all rows.
+    other = MultiTaskRegressor(alpha=1e-2 * len(X) / np.sum(~one), **settings).fit(X[~one], Y[~one])
+    found = est.evidence_.residuals
+    np.testing.assert_allclose(found.error[one], Y[one] - other.predict(X[one]), atol=1e-5)
+    _, std = other.predict(X[one], return_std=True)
+    np.testing.assert_allclose(found.spread[one], std / other.evidence_.noise, rtol=1e-6)
+
+
+def test_coverage_and_path_keep_groups_together(rng):
+    X, Y, groups = patients(rng, 40)
+    model = MultiTaskRegressor(kernel="rbf", gamma=2.0, alpha=1e-3)
+    found = interval_coverage(model, X, Y, groups=groups, coverages=[0.9])
+    assert 0.8 < found["covered"].mean() < 0.98
+    ours = structure_path(model, X, Y, [0.5], groups=groups)
+    theirs = structure_path(model, X, Y, [0.5], cv=list(GroupKFold(5).split(X, groups=groups)))
+    np.testing.assert_allclose(ours.scores, theirs.scores)
 
 
 def test_rows_that_are_copies_flatter_unless_they_stay_together(rng):

@@ -198,3 +198,10 @@ def test_blocks_are_sampled_fitted_and_predicted(table, tmp_path):
     pd.testing.assert_frame_equal(together, predict_frame(whole, table))
     with pytest.raises(ValueError, match="exists"):
         predict_blocks(whole, folder, tmp_path / "parts")
+
+
+@pytest.mark.parametrize("name", ["p.xls", "p.XLSX", "p.csv.gz"])
+def test_a_name_that_promises_another_format_is_refused(name, tmp_path):
+    with pytest.raises(ValueError, match=r"written as \.csv.* not as \."):
+        write_table(pd.DataFrame({"x": [1.0]}), tmp_path / name)
+    assert not (tmp_path / name).exists()

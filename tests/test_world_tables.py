@@ -205,6 +205,8 @@ def test_a_season_is_learned_from_dates_and_saved(rng, tmp_path):
         ("customer_id", range(1000, 1060), "id"),
         ("PatientID", [i // 2 for i in range(60)], "id"),
         ("Kundennummer", range(60), "id"),
+        ("Kundennr", range(0, 180, 3), "id"),
+        ("Artikel-Nr.", range(0, 180, 3), "id"),
         ("shuffled", [(7 * i) % 60 + 500 for i in range(60)], "id"),
         ("year", range(1950, 2010), "number"),  # in order: it may be time
         ("income", [(7919 * i) % 100003 for i in range(60)], "number"),  # far apart: it is an amount

@@ -83,8 +83,16 @@ def _beside_independent(table: "pd.DataFrame") -> "pd.DataFrame":
     method = table["method"].iloc[0]
     shown = table.set_index("task")[["score", "independent", "constant"]].rename(columns={"score": method})
     numbers = table[["difference", "low", "high"]].itertuples(index=False)
-    shown["difference (95%)"] = [f"{middle:+.3f} [{low:+.3f}, {high:+.3f}]" for middle, low, high in numbers]
+    shown["difference (95%)"] = [_interval(*one) for one in numbers]
     return shown.assign(verdict=table["verdict"].to_list())
+
+
+def _interval(middle: float, low: float, high: float) -> str:
+    """A difference with its interval; an end that decides does not look like zero."""
+    from skmtl.model_selection.verdict import count_decimals, deciding_ends
+
+    k = count_decimals(*deciding_ends(low, high))
+    return f"{middle:+.{k}f} [{low:+.{k}f}, {high:+.{k}f}]"
 
 
 def _alone(table: "pd.DataFrame") -> "pd.DataFrame":

@@ -69,7 +69,9 @@ class MultiTaskEstimator(LearnedTasks, DrawsRelations, BaseEstimator):
             params["penalty"] = check_penalty(penalty, 2)
         return super().set_params(**params)
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, tasks: Any = None, groups: Any = None
+    ) -> Self:
         """Learn predictors and structure.
 
         Parameters
@@ -86,6 +88,9 @@ class MultiTaskEstimator(LearnedTasks, DrawsRelations, BaseEstimator):
         tasks : array-like of shape (n_samples,), optional
             Long format: the task of each row. Then y is one column; of a classifier, with the same two classes for all
             tasks.
+        groups : array-like of shape (n_samples,), optional
+            Rows of one group, such as visits of a patient, are left out together where errors are asked for, on which
+            standard deviations, intervals and calibrated probabilities rest: they are for rows of new groups.
 
         Returns
         -------
@@ -95,7 +100,7 @@ class MultiTaskEstimator(LearnedTasks, DrawsRelations, BaseEstimator):
         """
         # The road: what the user passed is cleaned, decomposed once, solved with proof, and published at the very end.
         loss = check_loss(self.loss, purpose=self.purpose)
-        data = clean(self, X, y, sample_weight, tasks, blocks=reads_blocks(self, X, loss))
+        data = clean(self, X, y, sample_weight, tasks, groups, blocks=reads_blocks(self, X, loss))
         settings, effort = make_settings(self, data.labels.n_tasks), make_effort(self)
         callback = check_callback(self.callback)
         check_labels(data, loss, intercept=check_flag("fit_intercept", self.fit_intercept))
@@ -280,6 +285,7 @@ def _keep(training: Training, settings: Settings, solution: Solution) -> Evidenc
         training.feature_map,
         training.loss,
         training.scaling.mean,
+        training.data.groups,
     )
 
 

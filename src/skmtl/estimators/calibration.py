@@ -47,16 +47,25 @@ class Calibration(NamedTuple):
         return np.asarray(np.where(F > 0.0, high, low))
 
 
-def held_out(design: Design, labels: Labels, A: Array, alpha: float, loss: Loss, *, intercept: bool) -> Array:
-    """Scores of rows held out, laid out like the labels: one by one for square loss, else in folds."""
+def held_out(
+    design: Design,
+    labels: Labels,
+    A: Array,
+    alpha: float,
+    loss: Loss,
+    *,
+    intercept: bool,
+    groups: NDArray[np.intp] | None = None,
+) -> Array:
+    """Scores of rows held out, laid out like the labels: one by one for square loss without groups, else in folds."""
     if loss.quadratic:
-        scores = labels.y - held_out_residuals(design, labels, A, alpha, intercept=intercept).error
+        scores = labels.y - held_out_residuals(design, labels, A, alpha, intercept=intercept, groups=groups).error
         if not intercept:
             return np.asarray(scores)
         # Without a label the mean of the others lies on its far side, and small scores would tell nothing but that.
         rest = labels.spread(labels.sums(labels.weight)) - labels.weight
         return np.asarray(scores + labels.weight * labels.y / np.maximum(rest, TINY))
-    return held_out_scores(design, labels, A, alpha, loss=loss, intercept=intercept)
+    return held_out_scores(design, labels, A, alpha, loss=loss, intercept=intercept, groups=groups)
 
 
 def calibrate(scores: Array, labels: Labels, *, together: bool) -> Calibration:

@@ -20,6 +20,9 @@ from skmtl.targets import Labels, LongLabels, TableLabels
 
 # Variance, of one, that the noise of every combination of tasks has at least: nothing is known without error.
 LEAST_NOISE = 0.02
+# Rows of which the landmarks miss no more than this, of what they miss most, are landmarks; with so many labels of each
+# task at other rows, these alone say how large errors are.
+SPANNED, ENOUGH = 1e-6, 50
 
 
 @dataclass(eq=False)
@@ -45,6 +48,8 @@ class Evidence:
     loss : Loss
     target_mean : ndarray of shape (n_tasks,)
         What was subtracted from the labels.
+    groups : ndarray of int, of shape (n,), optional
+        Rows of one group are left out together.
     """
 
     X: Any
@@ -57,6 +62,7 @@ class Evidence:
     feature_map: FeatureMap
     loss: Loss
     target_mean: Array
+    groups: NDArray[np.intp] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         state = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -110,16 +116,20 @@ class Evidence:
     def residuals(self) -> Residuals:
         """Errors at labels that were left out, and their standard deviation for noise of variance one."""
         labels, A = self.labels, self.structure
-        found = held_out_residuals(self.design, labels, A, self.alpha, intercept=self.intercept)
+        found = held_out_residuals(self.design, labels, A, self.alpha, intercept=self.intercept, groups=self.groups)
         if not self.feature_map.on_landmarks:
             return found
         # New rows are uncertain by what the landmarks miss of them, and so is a row that is left out.
         missed = labels.arrange(self.feature_map.unspanned(self.X, self.feature_map.transform(self.X)))
-        missed = missed.reshape(len(missed), *[1] * (found.spread.ndim - 1))
+        others = missed > SPANNED * missed.max()
+        missed, apart = (part.reshape(len(part), *[1] * (found.spread.ndim - 1)) for part in (missed, others))
         n = float(labels.weight.sum()) / labels.n_tasks
-        extra = missed * labels.spread(np.diag(A)) / (n * self.alpha)
-        together = found.together + float(np.mean(missed)) * A / (n * self.alpha)
-        return Residuals(found.error, np.sqrt(found.spread**2 + extra), together)
+        spread = np.sqrt(found.spread**2 + missed * labels.spread(np.diag(A)) / (n * self.alpha))
+        if labels.sums((apart & np.isfinite(spread)).astype(float)).min() >= ENOUGH:
+            # A landmark has a function of its own, which no other label teaches as well: no new row is like it.
+            spread = np.where(apart, spread, np.inf)
+        together = found.together + float(np.mean(missed[others] if others.any() else missed)) * A / (n * self.alpha)
+        return Residuals(found.error, spread, together)
 
     def scores(self, task: int) -> Array:
         """Sizes of errors of one task over their standard deviation for noise of variance one, ascending."""
@@ -170,7 +180,8 @@ class Evidence:
     def held_out_scores(self) -> Array:
         """Scores of rows held out, in the units of y but for its scale, laid out like the labels."""
         road = self.design, self.labels, self.structure, self.alpha
-        return held_out(*road, self.loss, intercept=self.intercept) + self.labels.spread(self.target_mean)
+        scores = held_out(*road, self.loss, intercept=self.intercept, groups=self.groups)
+        return scores + self.labels.spread(self.target_mean)
 
 
 def shrunk_correlation(R: Array, counts: Array) -> Array:

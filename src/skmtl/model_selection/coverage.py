@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GroupKFold, KFold
 
 from skmtl.estimators.clean import clean
 from skmtl.targets import Labels
@@ -21,6 +21,7 @@ def interval_coverage(
     Y: Any,
     *,
     tasks: Any = None,
+    groups: Any = None,
     coverages: Sequence[float] = COVERAGES,
     n_folds: int = 5,
     random_state: Any = 0,
@@ -39,6 +40,8 @@ def interval_coverage(
         Labels, as for ``fit``.
     tasks : array-like of shape (n_samples,), optional
         Long format: the task of each row.
+    groups : array-like of shape (n_samples,), optional
+        Rows of one group are in one fold, and intervals are for new groups.
     coverages : sequence of float, default=(0.5, 0.8, 0.9, 0.95)
         What intervals are to cover; those for which a fold has too few labels are left out.
     n_folds : int, default=5
@@ -66,9 +69,10 @@ def interval_coverage(
     >>> found.groupby("coverage")["covered"].mean().round(1).tolist()
     [0.6, 0.8]
     """
-    data = clean(estimator, X, Y, tasks=tasks)
+    data = clean(estimator, X, Y, tasks=tasks, groups=groups)
+    folds = (KFold if groups is None else GroupKFold)(n_folds, shuffle=True, random_state=random_state)
     parts = []
-    for train, test in KFold(n_folds, shuffle=True, random_state=random_state).split(np.arange(data.labels.n_rows)):
+    for train, test in folds.split(np.arange(data.labels.n_rows), groups=data.groups):
         counts = _counts(data.labels.take(train))
         if counts.min() == 0:
             # Nothing can be learned of a task whose labels are all in this fold.
@@ -95,9 +99,9 @@ def _fit(model: Any, data: Any) -> None:
     labels = data.labels
     y, weight = labels.in_rows(labels.y), labels.in_rows(labels.weight)
     if labels.long:
-        model.fit(data.X, y, sample_weight=weight, tasks=labels.tasks)
+        model.fit(data.X, y, sample_weight=weight, tasks=labels.tasks, groups=data.groups)
     else:
-        model.fit(data.X, np.where(weight > 0.0, y, np.nan), sample_weight=weight)
+        model.fit(data.X, np.where(weight > 0.0, y, np.nan), sample_weight=weight, groups=data.groups)
 
 
 def _judge(model: Any, X: Any, labels: Labels, names: Any, coverage: float) -> pd.DataFrame:

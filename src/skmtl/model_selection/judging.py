@@ -143,7 +143,7 @@ def judge_model(
         estimator = clone(estimator).fit(X, Y, sample_weight=sample_weight, tasks=tasks)
         rival = best_rival(estimator, estimator.best_index_) if rival is None else rival
         estimator = estimator.best_estimator_
-    model = settle(estimator, X, Y, sample_weight=sample_weight, tasks=tasks)
+    model = settle(estimator, X, Y, sample_weight=sample_weight, tasks=tasks, groups=groups)
     loss = check_loss(model.loss, purpose=model.purpose)
     data = clean(model, X, Y, sample_weight, tasks, groups)
     name = score_name(scoring, data)

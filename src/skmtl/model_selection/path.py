@@ -101,6 +101,7 @@ def structure_path(
     scoring: Any = None,
     sample_weight: ArrayLike | None = None,
     tasks: Any = None,
+    groups: Any = None,
     n_jobs: int | None = None,
     callback: Callback | None = None,
 ) -> StructurePath:
@@ -124,6 +125,8 @@ def structure_path(
         Weights, as for ``fit``.
     tasks : array-like of shape (n_samples,), optional
         Long format: the task of each row.
+    groups : array-like of shape (n_samples,), optional
+        Rows of one group stay together in folds.
     n_jobs : int, optional
         Folds in parallel, through joblib.
     callback : callable, optional
@@ -148,9 +151,9 @@ def structure_path(
     >>> path.n_edges.tolist()
     [1, 3]
     """
-    estimator = settle(estimator, X, Y, sample_weight=sample_weight, tasks=tasks)
+    estimator = settle(estimator, X, Y, sample_weight=sample_weight, tasks=tasks, groups=groups)
     loss = check_loss(estimator.loss, purpose=estimator.purpose)
-    data = clean(estimator, X, Y, sample_weight, tasks)
+    data = clean(estimator, X, Y, sample_weight, tasks, groups)
     candidates = along_path(estimator, sorted(check_grid("mus", mus, DEFAULT_MUS)), data.labels.n_tasks)
     source = TrainingSource(estimator, data, loss)
     solutions = source.whole().follow([one.settings for one in candidates], make_effort(estimator))
@@ -172,10 +175,10 @@ def structure_path(
     )
 
 
-def settle(estimator: Any, X: Any, y: Any, *, sample_weight: Any, tasks: Any) -> Any:
+def settle(estimator: Any, X: Any, y: Any, *, sample_weight: Any, tasks: Any, groups: Any = None) -> Any:
     """An estimator without search, not fitted: itself, or what a search chooses on all rows."""
     if isinstance(estimator, MultiTaskSearch):
-        fitted = clone(estimator).fit(X, y, sample_weight=sample_weight, tasks=tasks)
+        fitted = clone(estimator).fit(X, y, sample_weight=sample_weight, tasks=tasks, groups=groups)
         return clone(fitted.best_estimator_)
     if isinstance(estimator, MultiTaskEstimator):
         return clone(estimator)

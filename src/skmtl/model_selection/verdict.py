@@ -100,13 +100,23 @@ def _difference(paired: PairedScores, said: "_Numbers") -> str:
     return f"a difference of {said.signed(paired.difference)} {interval}"
 
 
+def count_decimals(*values: float) -> int:
+    """With so many decimals none of these values looks like zero that is not."""
+    sizes: Sequence[float] = [abs(value) for value in values if value and math.isfinite(value)]
+    wanted = max([math.ceil(-math.log10(size)) for size in sizes], default=0)
+    return min(max(wanted, FEWEST_DECIMALS), MOST_DECIMALS)
+
+
+def deciding_ends(low: float, high: float) -> tuple[float, ...]:
+    """Of an interval that says something about sharing, the end next to zero."""
+    return (min(low, high, key=abs),) if judge_interval(low, high) in (HELPS, HURTS) else ()
+
+
 class _Numbers:
-    """Writes scores with so many decimals that those which differ look different."""
+    """Writes scores with so many decimals that those which differ look different, and so does a deciding end."""
 
     def __init__(self, paired: PairedScores) -> None:
-        sizes: Sequence[float] = [abs(value) for value in (paired.difference,) if value and math.isfinite(value)]
-        wanted = max([math.ceil(-math.log10(size)) for size in sizes], default=0)
-        self.decimals = min(max(wanted, FEWEST_DECIMALS), MOST_DECIMALS)
+        self.decimals = count_decimals(paired.difference, *deciding_ends(paired.low, paired.high))
 
     def __call__(self, value: float) -> str:
         return f"{value:.{self.decimals}f}"

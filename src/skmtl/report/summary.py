@@ -154,13 +154,19 @@ def _tasks(names: list[str], structure: Any, graph: dict[str, Any], moot: Any) -
 
 
 def _importances(estimator: Any, feature_names: ArrayLike | None) -> list[dict[str, Any]] | None:
-    """The features by name with their shares, the largest first; None where slopes are not known."""
+    """The features by name with their shares, the largest first; None where slopes are not known.
+
+    Features of one group, such as the categories of a column, are one row: the model knows the share of the group only.
+    """
     try:
         shares = estimator.feature_importances_
     except AttributeError:
         # The slopes of some kernels are not known, and models saved by older versions lack what is needed for them.
         return None
     seen = getattr(estimator, "feature_names_in_", None) if feature_names is None else feature_names
+    if estimator.feature_groups is not None:
+        seen, codes = np.unique(np.asarray(estimator.feature_groups), return_inverse=True)
+        shares = np.bincount(codes, shares)
     names = [f"x{k}" for k in range(len(shares))] if seen is None else [to_text(name) for name in np.asarray(seen)]
     return [{"name": names[k], "share": float(shares[k])} for k in np.argsort(-shares, kind="stable")]
 

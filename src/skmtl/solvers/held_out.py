@@ -5,16 +5,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skmtl._linalg import Array
+from skmtl._linalg import Array, eigh
 from skmtl.losses import Loss
 from skmtl.solvers.cost import LARGEST
 from skmtl.solvers.design import Design
 from skmtl.solvers.leave_one_out import Residuals, make_leave_one_out
 from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.observed import ObservedRows
-from skmtl.solvers.posterior import NewRows, make_posterior
+from skmtl.solvers.posterior import CompletePosterior, NewRows, Posterior, make_posterior
 from skmtl.solvers.training import make_supervised
 
+Index = NDArray[np.intp]
 N_FOLDS = 10
 # Numbers that rows may become at a time: 64 MB.
 BLOCK_ENTRIES = 2**23
@@ -22,17 +23,24 @@ BLOCK_ENTRIES = 2**23
 ACCURACY, FOLD_ACCURACY = 1e-6, 1e-4
 
 
-def held_out_residuals(design: Design, labels: Any, A: Array, alpha: float, *, intercept: bool) -> Residuals:
-    """Errors and their standard deviation for noise of variance one: by leaving one out where it is direct."""
+def held_out_residuals(
+    design: Design, labels: Any, A: Array, alpha: float, *, intercept: bool, groups: Index | None = None
+) -> Residuals:
+    """Errors and their standard deviation for noise of variance one: by leaving one out where it is direct.
+
+    ``groups`` are numbers of rows that are left out together.
+    """
     n_labels, size = int(np.count_nonzero(labels.weight)), len(design.values) * labels.n_tasks
-    if labels.complete() or min(n_labels, size) ** 2 <= LARGEST:
+    if groups is None and (labels.complete() or min(n_labels, size) ** 2 <= LARGEST):
         return make_leave_one_out(design, labels, intercept=intercept).residuals(A, alpha)
-    return fold_residuals(design, labels, A, alpha, intercept=intercept)
+    return fold_residuals(design, labels, A, alpha, intercept=intercept, groups=groups)
 
 
-def fold_residuals(design: Design, labels: Any, A: Array, alpha: float, *, intercept: bool) -> Residuals:
+def fold_residuals(
+    design: Design, labels: Any, A: Array, alpha: float, *, intercept: bool, groups: Index | None = None
+) -> Residuals:
     """The same from folds of rows, each predicted by a fit of the others."""
-    fold = np.random.default_rng(0).permutation(labels.n_rows) % min(N_FOLDS, labels.n_rows)
+    fold = _folds(labels.n_rows, groups)
     error, spread, together = np.zeros(labels.y.shape), np.full(labels.y.shape, np.inf), []
     for k in range(int(fold.max()) + 1):
         held_out = labels.arrange(fold == k)
@@ -60,18 +68,42 @@ def _without(
     whole = float(labels.design_weight().sum())
     observed = ObservedRows(Phi, design.values, rest, intercept=intercept, n=n, row_total=whole)
     fit = MissingLabelRidge(observed, alpha).solve(A, tol=ACCURACY)
-    posterior = make_posterior(design, rest, A, other_alpha, intercept=intercept)
+    posterior, located = _posterior_without(design, rest, A, other_alpha, intercept=intercept)
     S = np.zeros((len(Phi), len(A), len(A)))
     rows = np.flatnonzero(held_out)
     for start in range(0, len(rows), step := max(BLOCK_ENTRIES // posterior.width, 1)):
         some = rows[start : start + step]
-        S[some] = posterior.covariances(NewRows(Phi[some], np.zeros(len(some))))
+        S[some] = posterior.covariances(NewRows(located[some], np.zeros(len(some))))
     return labels.y - labels.scores(Phi, fit.coefficients()) - labels.spread(fit.intercept), S
 
 
-def held_out_scores(design: Design, labels: Any, A: Array, alpha: float, *, loss: Loss, intercept: bool) -> Array:
+def _posterior_without(
+    design: Design, rest: Any, A: Array, alpha: float, *, intercept: bool
+) -> tuple[Posterior, Array]:
+    """The posterior of the labels that are left, and all rows in its basis, in the order of ``arrange``."""
+    Phi = rest.arrange(design.rows())
+    if not rest.complete():
+        return make_posterior(design, rest, A, alpha, intercept=intercept), Phi
+    # Rows that are left have all labels: they are decomposed by themselves.
+    weight = rest.arrange(rest.row_weight())
+    n = float(weight.sum())
+    Phi = Phi - weight @ Phi / n if intercept else Phi
+    values, V = eigh((weight[:, None] * Phi).T @ Phi)
+    return CompletePosterior(np.maximum(values, 0.0), A, n * alpha, n if intercept else np.inf), Phi @ V
+
+
+def held_out_scores(
+    design: Design,
+    labels: Any,
+    A: Array,
+    alpha: float,
+    *,
+    loss: Loss,
+    intercept: bool,
+    groups: Index | None = None,
+) -> Array:
     """Scores of rows held out in folds, for any loss, laid out like the labels."""
-    fold = np.random.default_rng(0).permutation(labels.n_rows) % min(N_FOLDS, labels.n_rows)
+    fold = _folds(labels.n_rows, groups)
     scores, Phi = np.zeros(labels.y.shape), labels.arrange(design.rows())
     for k in range(int(fold.max()) + 1):
         held_out = _spread_rows(labels.arrange(fold == k), labels)
@@ -82,6 +114,16 @@ def held_out_scores(design: Design, labels: Any, A: Array, alpha: float, *, loss
         F = labels.scores(Phi, fit.coefficients()) + labels.spread(fit.intercept)
         scores[held_out] = F[held_out]
     return scores
+
+
+def _folds(n_rows: int, groups: Index | None) -> Index:
+    """The fold of each row, drawn at random; that of its group where there are at least two."""
+    _, unit = np.unique(np.arange(n_rows) if groups is None else groups, return_inverse=True)
+    n_units = int(unit.max()) + 1
+    if n_units < 2:
+        # Without the only group there would be nothing to learn from.
+        return _folds(n_rows, None)
+    return np.asarray((np.random.default_rng(0).permutation(n_units) % min(N_FOLDS, n_units))[unit])
 
 
 def _spread_rows(rows: NDArray[np.bool_], labels: Any) -> NDArray[np.bool_]:

@@ -16,7 +16,7 @@ MOST_CATEGORIES = 20
 # Text of which this share of the rows is different is rather a name or a remark than a category.
 NAMES = 0.5
 # Names of columns that number things. As numbers they mean nothing.
-ID = re.compile(r"(.*[\W_])?(id|ids|uuid|guid|key|index|idx|nr|no|nummer|number|code)|.*(Id|ID|nummer|Nr)")
+ID = re.compile(r"((.*[\W_])?(id|ids|uuid|guid|key|index|idx|no|number|code|Nr|No)|.*(Id|ID|nummer|Nummer|nr|Nr))\.?")
 # Databases export decimals.
 NUMBERS = (bool, int, float, np.number, Decimal)
 

@@ -145,6 +145,9 @@ def write_table(frame: pd.DataFrame, path: PathLike) -> None:
     >>> again.equals(table)
     True
     """
+    ending = Path(path).suffix.lower()
+    if ending in (*WORKBOOKS, *FOREIGN, *COMPRESSED):
+        raise ValueError(f"{path}: tables are written as .csv, which spreadsheets open, or .parquet; not as {ending}.")
     with written_whole(path) as stream:
         if is_parquet(path):
             frame.rename(columns=str).to_parquet(stream, index=False)

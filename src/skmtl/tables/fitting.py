@@ -164,7 +164,8 @@ def fit_table(
         choice = given_parameters(estimator, **rows, search=search)
     _name_step(callback, "fitting all rows")
     model = make_model(problem.features, clone(choice.estimator), target=problem.target)
-    model.fit(problem.X, problem.Y, **({} if problem.tasks is None else {f"{TASKS}__tasks": problem.tasks}))
+    known = {"tasks": problem.tasks, "groups": groups}
+    model.fit(problem.X, problem.Y, **{f"{TASKS}__{name}": known[name] for name in known if known[name] is not None})
     if keep_model is not None:
         keep_model(model)
     judging = _name_step(callback, "comparing with independent tasks")
@@ -176,12 +177,13 @@ def fit_table(
         _name_step(callback, "following mu")
         n_tasks = len(model[-1].task_names_)
         shown = graph_model(choice.estimator, choice.rival)
-        path = _follow_path(shown, n_tasks, some, choice.search.scoring)
+        grouped = {**some, "groups": take_rows(groups, graph_rows)}
+        path = _follow_path(shown, n_tasks, grouped, choice.search.scoring)
         halving = _name_step(callback, "looking for the same edges on halves of the rows")
         if n_tasks > 1:
             stability = readable_graph(shown, **some, n_resamples=N_HALVES, callback=halving)
         _name_step(callback, "looking at intervals")
-        intervals = _check_intervals(model[-1], choice, some)
+        intervals = _check_intervals(model[-1], choice, grouped)
     except KeyboardInterrupt:
         warnings.warn("interrupted: model and scores are there, what is known of the graph is not.", stacklevel=2)
     return TableFit(model, choice, judgement, path, stability, intervals)

@@ -102,8 +102,8 @@ class TablePipeline(Pipeline):
         self.target = target
 
 
-def feature_groups(preparation: ColumnTransformer) -> list[int]:
-    """For every prepared feature the number of the column it was made of; ``preparation`` is fitted."""
+def feature_groups(preparation: ColumnTransformer) -> list[str]:
+    """For every prepared feature the column it was made of; ``preparation`` is fitted."""
     widths: list[int] = []
     for name, step, columns in preparation.transformers_:
         if name == CATEGORIES:
@@ -114,7 +114,8 @@ def feature_groups(preparation: ColumnTransformer) -> list[int]:
             widths += [int(kept.sum()) for kept in np.split(step[0].kept_, len(columns))]
         else:
             widths += [1] * len(columns)
-    return [number for number, width in enumerate(widths) for _ in range(width)]
+    names = [column for _, _, columns in preparation.transformers_ for column in columns]
+    return [str(name) for name, width in zip(names, widths, strict=True) for _ in range(width)]
 
 
 def make_model(features: FeatureColumns, estimator: Any, *, target: str | None = None) -> TablePipeline:
