@@ -19,8 +19,9 @@ DENSE_SHARE = 0.5
 MAX_BACKTRACKS = 40
 # Gains smaller than this, relative to the cost, are not visible in the cost.
 ROUNDING = 1e-12
-# So many steps in turn that close less than this share of the gap are the last: next to the boundary of the structures
-# that are positive definite rounding has the say, and Newton would creep on to the limit.
+# So many steps in turn that close less than this share of the least gap so far, and gain less than this share of the
+# cost, are the last: next to the boundary of the structures that are positive definite rounding has the say, and Newton
+# would creep on to the limit.
 PATIENCE, CREEPING = 5, 1e-6
 
 
@@ -52,11 +53,14 @@ def graph_newton(S: Array, Q: Array, start: Array, total: float, *, tol: float, 
     """
     starts = ((edges, _Point.at(edges, S, Q)) for edges in _starts(start, len(S), total))
     w, point = min(((edges, point) for edges, point in starts if point is not None), key=lambda pair: pair[1].cost)
-    bound, gap, creeping = -np.inf, np.inf, 0
+    bound, least, lowest, creeping = -np.inf, np.inf, np.inf, 0
     for _ in range(max_iter):
-        bound, before = max(bound, point.cost - point.excess), gap
+        bound = max(bound, point.cost - point.excess)
         gap = point.cost - bound
-        creeping = creeping + 1 if gap > (1.0 - CREEPING) * before else 0
+        # A first gap may be so wide that no gain shows in it.
+        is_better = gap <= (1.0 - CREEPING) * least or point.cost <= lowest - CREEPING * point.size
+        creeping = 0 if is_better else creeping + 1
+        least, lowest = min(least, gap), min(lowest, point.cost)
         if gap <= tol * point.size or creeping > PATIENCE:
             break
         # The model need not be solved better than the step will be.
