@@ -12,7 +12,7 @@ from skmtl.solvers.design import Design
 from skmtl.solvers.leave_one_out import Residuals, make_leave_one_out
 from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.observed import ObservedRows
-from skmtl.solvers.posterior import NewRows, make_posterior
+from skmtl.solvers.posterior import NewRows, posterior_of_some
 from skmtl.solvers.training import make_supervised
 
 N_FOLDS = 10
@@ -56,11 +56,11 @@ def _without(
     # n alpha stays what it is for all rows.
     n = float(labels.weight.sum()) / labels.n_tasks
     other_alpha = alpha * float(labels.weight.sum()) / float(rest.weight.sum())
-    # The rows were decomposed with the weights of all labels.
+    # The rows were decomposed with the weights of all labels, even where the others are complete.
     whole = float(labels.design_weight().sum())
     observed = ObservedRows(Phi, design.values, rest, intercept=intercept, n=n, row_total=whole)
     fit = MissingLabelRidge(observed, alpha).solve(A, tol=ACCURACY)
-    posterior = make_posterior(design, rest, A, other_alpha, intercept=intercept)
+    posterior = posterior_of_some(design, rest, A, other_alpha, intercept=intercept)
     S = np.zeros((len(Phi), len(A), len(A)))
     rows = np.flatnonzero(held_out)
     for start in range(0, len(rows), step := max(BLOCK_ENTRIES // posterior.width, 1)):

@@ -77,9 +77,15 @@ def make_posterior(design: Design, labels: Any, A: Array, alpha: float, *, inter
     It is exact where labels are complete, and where either they or the functions of all tasks fit in a matrix. Else
     the labels are taken to say nothing about the last of the basis functions, of which the rows have least.
     """
-    n = float(labels.weight.sum()) / labels.n_tasks
     if labels.complete():
+        n = float(labels.weight.sum()) / labels.n_tasks
         return CompletePosterior(design.values, A, n * alpha, n if intercept else np.inf)
+    return posterior_of_some(design, labels, A, alpha, intercept=intercept)
+
+
+def posterior_of_some(design: Design, labels: Any, A: Array, alpha: float, *, intercept: bool) -> Posterior:
+    """The same for some of the labels, with any weights: those that the rows were decomposed with may be others."""
+    n = float(labels.weight.sum()) / labels.n_tasks
     rows = labels.arrange(design.rows())
     n_labels, side = int(np.count_nonzero(labels.weight)), int(np.sqrt(LARGEST))
     if n_labels <= min(rows.shape[1] * labels.n_tasks, side):
