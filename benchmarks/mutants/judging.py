@@ -11,6 +11,7 @@ import resource
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import CodeType, FunctionType
 
@@ -69,12 +70,17 @@ class Judge:
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
+            os.setpgid(0, 0)
             os.close(reading)
             self._run(mutant, names, budget, writing)
         os.close(writing)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        # Processes that tests started end with the copy.
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
         with os.fdopen(reading) as stream:
             witness = stream.read()
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), witness
+        return code, witness
 
     def _run(self, mutant, names, budget, pipe):
         # A mutant that never ends is found too, by the seconds of CPU that it takes: the machine may have other work.
