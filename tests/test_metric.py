@@ -302,6 +302,12 @@ def test_strengths_of_their_own_are_chosen_on_the_other_folds(rng):
         assert results[f"split{k}_test_score"][own] == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.parametrize("given", [{"cv": "loo"}, {"scoring": "neg_mean_absolute_error"}])
+def test_strengths_of_their_own_need_folds_and_a_score_of_ours(given, problem):
+    with pytest.raises(ValueError, match='alphas="own" needs folds, and for scoring one of'):
+        MultiTaskRegressorCV("independent", kernel="linear", alphas="own", **given).fit(*problem)
+
+
 @pytest.mark.parametrize("truth", ["linear", "rbf", "laplacian"])
 def test_search_picks_the_kernel_of_the_truth(truth, rng):
     X = rng.standard_normal((120, 3))
