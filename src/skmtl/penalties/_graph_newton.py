@@ -17,6 +17,8 @@ from skmtl.penalties._simplex import Index, model_step
 # Above this share of free edges the preconditioner that inverts the whole space pays.
 DENSE_SHARE = 0.5
 MAX_BACKTRACKS = 40
+# Of what the slope promises, the share that a step must gain.
+ENOUGH_GAIN = 1e-4
 # Gains smaller than this, relative to the cost, are not visible in the cost.
 ROUNDING = 1e-12
 # So many steps in turn that close less than this share of the least gap so far, and gain less than this share of the
@@ -158,7 +160,7 @@ def _backtrack(S: Array, Q: Array, w: Array, point: _Point, d: Array) -> tuple[A
     for _ in range(1 if lost_in_rounding else MAX_BACKTRACKS):
         trial = np.maximum(w + step * d, 0.0)
         there = _Point.at(trial, S, Q)
-        if there is not None and there.cost <= point.cost + 1e-4 * step * slope:
+        if there is not None and there.cost <= point.cost + ENOUGH_GAIN * step * slope:
             return trial, there
         # Where the cost can no longer tell, the certificate can.
         if there is not None and lost_in_rounding and there.excess <= 0.5 * point.excess:
