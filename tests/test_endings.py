@@ -118,7 +118,7 @@ def test_iterations_from_a_start_that_led_nowhere_are_counted_too(rng, monkeypat
     monkeypatch.setattr(joint, "WARM_ITERATIONS", 1)
     far = 50.0 * np.eye(4) + 40.0
     again, n_iter = solve_jointly(problem, start=far, **options)
-    assert n_iter == from_nothing + 1
+    assert n_iter == from_nothing + 1 > 2
     assert again.objective == pytest.approx(proof.objective, rel=1e-8)
 
 
