@@ -33,7 +33,7 @@ SOURCE = ROOT / "src"
 PACKAGES = ("objective.py", "penalties", "solvers", "targets", "estimators", "model_selection")
 # Not tests of these rooms, and slow: the command line, pages, pictures, documents and the paper's experiments.
 OUTSIDE = """
-cli cli_dask cli_fit cli_tables cli_wishes cluster_faults dask datasets docs docstrings doctests experiments faults
+cli cli_dask cli_fit cli_tables cli_wishes cluster_faults datasets docs docstrings doctests experiments faults
 files formulas hostile_models hostile_tables notebook persistence plotting posterior_gpytorch readme report
 report_browser security site source tables vision world_tables
 """
