@@ -216,3 +216,15 @@ def test_a_cluster_of_two_processes(rng):
         alone = search.fit(X, y).cv_results_["mean_test_score"]
         with joblib.parallel_config("dask"):
             np.testing.assert_allclose(search.fit(X, y).cv_results_["mean_test_score"], alone, atol=1e-10)
+
+
+def test_tasks_in_memory_go_with_rows_on_a_cluster(rng):
+    X, Y = related_tasks(rng, 60, 3)
+    tasks = np.array(["iron", "lead", "zinc"])[np.arange(60) % 3]
+    y = Y[np.arange(60), np.arange(60) % 3]
+    est = regressor(alpha=0.1).fit(X, y, tasks=tasks)
+    for given in (tasks, tasks.tolist(), pd.Series(tasks)):
+        found = est.predict(spread(X, 25), tasks=given)
+        np.testing.assert_allclose(np.asarray(found), est.predict(X, tasks=tasks), rtol=1e-10)
+    with pytest.raises(ValueError, match="gold"):
+        np.asarray(est.predict(spread(X, 25), tasks=["gold"] * 60))

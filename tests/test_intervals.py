@@ -8,6 +8,7 @@ from scipy import sparse
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV, load_model, save_model
 from skmtl.estimators.evidence import Evidence
+from skmtl.losses import Square
 from skmtl.penalties import Fixed
 from skmtl.solvers import held_out, posterior
 from skmtl.solvers.held_out import fold_residuals, held_out_residuals
@@ -141,6 +142,44 @@ def test_folds_are_near_leaving_one_out(long, rng, monkeypatch):
     np.testing.assert_allclose(one.spread[known], folds.spread[known], rtol=0.2)
     monkeypatch.setattr(held_out, "LARGEST", 100)
     assert np.all(held_out_residuals(*road, intercept=True).error == folds.error)
+
+
+@pytest.mark.parametrize("layout", ["complete", "gaps", "long"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_folds_of_one_row_leave_one_out(layout, intercept, rng, monkeypatch):
+    """Also where the rows that are left have all labels, as without the only row that has a gap."""
+    X, Y = heavy_tailed(rng, 30)
+    weight, tasks = rng.uniform(0.5, 2.0, 30), None
+    if layout == "gaps":
+        Y[:8, 0] = Y[5:12, 2] = np.nan
+    if layout == "long":
+        tasks = np.arange(30) % 3
+        Y = Y[np.arange(30), tasks]
+    est = MultiTaskRegressor(kernel="rbf", gamma=0.5, alpha=0.02, fit_intercept=intercept)
+    kept: Evidence = est.fit(X, Y, sample_weight=weight, tasks=tasks).evidence_
+    road = kept.design, kept.labels, kept.structure, kept.alpha
+    one = held_out_residuals(*road, intercept=intercept)
+    monkeypatch.setattr(held_out, "N_FOLDS", 1000)
+    monkeypatch.setattr(held_out, "ACCURACY", 1e-10)
+    folds = fold_residuals(*road, intercept=intercept)
+    known = kept.labels.weight > 0.0
+    np.testing.assert_allclose(folds.error[known], one.error[known], atol=1e-6)
+    np.testing.assert_allclose(folds.spread[known], one.spread[known], rtol=1e-6)
+    assert np.all(folds.error[~known] == 0.0)
+    assert np.all(folds.spread[~known] == np.inf)
+    if layout != "complete":
+        scores = held_out.held_out_scores(*road, loss=Square(), intercept=intercept)
+        np.testing.assert_allclose(scores[known], (kept.labels.y - one.error)[known], atol=1e-3)
+
+
+def test_what_goes_together_is_the_same_by_folds(rng, monkeypatch):
+    X, Y = heavy_tailed(rng, 30)
+    kept: Evidence = MultiTaskRegressor(kernel="rbf", gamma=0.5, alpha=0.02).fit(X, Y).evidence_
+    road = kept.design, kept.labels, kept.structure, kept.alpha
+    monkeypatch.setattr(held_out, "N_FOLDS", 1000)
+    one, folds = (f(*road, intercept=True).together for f in (held_out_residuals, fold_residuals))
+    assert np.abs(one - np.diag(np.diag(one))).max() > 1e-3
+    np.testing.assert_allclose(folds, one, rtol=1e-5)
 
 
 def test_functions_that_do_not_fit_in_a_matrix_are_left_uncertain(rng, monkeypatch):

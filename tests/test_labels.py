@@ -7,6 +7,7 @@ import sklearn
 from problems import gram, related_tasks, with_gaps
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import r2_score
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -303,6 +304,22 @@ def test_feature_structure_is_the_other_side(rng):
     assert np.trace(D) == pytest.approx(1.0)
     np.testing.assert_allclose(np.linalg.eigvalsh(D)[-3:], np.linalg.eigvalsh(est.structure_), atol=1e-3)
     assert not hasattr(MultiTaskRegressor("trace").fit(X, Y), "feature_structure_")
+
+
+@pytest.mark.parametrize(("kernel", "n_components"), [("linear", None), ("rbf", None), ("rbf", 12)])
+def test_features_have_the_inner_products_of_the_predictors(kernel, n_components, rng):
+    """Whatever the basis in which D is learned, for targets in the units of the solver."""
+    X, Y = related_tasks(rng, 40, 3, n_features=6)
+    model = MultiTaskRegressor("features", kernel=kernel, gamma=0.1, alpha=1e-2, n_components=n_components)
+    est = model.set_params(random_state=0, tol=1e-4).fit(X, Y * [1.0, 10.0, 0.1])
+    C = est.coef_.T if kernel == "linear" else est.dual_coef_
+    K = np.eye(6) if kernel == "linear" else rbf_kernel(est.landmarks_ if n_components else X, gamma=0.1)
+    W = C / est.target_scale_
+    np.testing.assert_allclose(est.feature_coef_.T @ est.feature_coef_, W.T @ K @ W, rtol=1e-6)
+    D = est.feature_structure_
+    assert np.trace(D) == pytest.approx(1.0)
+    d, a = np.linalg.eigvalsh(D)[-3:], np.linalg.eigvalsh(est.structure_)
+    np.testing.assert_allclose(d / d[-1], a / a[-1], rtol=1e-2)
 
 
 def test_groups_of_rows_can_be_kept_together(rng):

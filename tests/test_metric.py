@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.metrics import average_precision_score
+from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV, load_model, save_model
@@ -267,6 +268,44 @@ def test_search_gives_noisy_tasks_strengths_of_their_own(rng):
     assert noisy > 5 * clean
     again = MultiTaskRegressor(**own.best_params_).fit(X, Y)
     assert np.allclose(again.predict(X), own.predict(X), atol=1e-6)
+
+
+def test_strengths_of_their_own_are_chosen_on_the_other_folds(rng):
+    X = rng.standard_normal((45, 6))
+    Y = X @ rng.standard_normal((6, 3)) + [0.1, 2.0, 6.0] * rng.standard_normal((45, 3))
+    Y[rng.random(Y.shape) < [0.2, 0.0, 0.2]] = np.nan
+    weight = rng.uniform(0.5, 2.0, 45)
+    folds = list(KFold(3).split(X))
+    search = MultiTaskRegressorCV("independent", kernel="linear", alphas="own", cv=KFold(3))
+    results = search.fit(X, Y, sample_weight=weight).cv_results_
+    (own,) = [i for i, row in enumerate(results["params"]) if row["penalty"].strengths is not None]
+    alphas = sorted({row["alpha"] for i, row in enumerate(results["params"]) if i != own}, reverse=True)
+    F = np.full((len(alphas), *Y.shape), np.nan)
+    for a, alpha in enumerate(alphas):
+        for train, test in folds:
+            est = MultiTaskRegressor("independent", kernel="linear", alpha=alpha)
+            F[a, test] = est.fit(X[train], Y[train], sample_weight=weight[train]).predict(X[test])
+    squares = np.nan_to_num(weight[:, None] * (Y - F) ** 2)
+    errors = np.array([squares[:, test].sum(axis=1) for _, test in folds])
+    chosen = np.array(alphas)[errors.sum(axis=0).argmin(axis=0)]
+    found = results["params"][own]
+    np.testing.assert_allclose(found["alpha"] * np.array(found["penalty"].strengths), chosen, rtol=1e-10)
+    assert len(set(chosen)) > 1
+    known = np.where(np.isnan(Y), 0.0, weight[:, None])
+    mean = np.nansum(known * Y, axis=0) / known.sum(axis=0)
+    variance = np.nansum(known * (Y - mean) ** 2, axis=0) / known.sum(axis=0)
+    for k, (_, test) in enumerate(folds):
+        # What a fold says itself must not flatter it.
+        best = (errors.sum(axis=0) - errors[k]).argmin(axis=0)
+        mistakes = np.array([squares[best[t], test, t].sum() for t in range(3)]) / known[test].sum(axis=0)
+        expected = np.mean(1.0 - mistakes / variance)
+        assert results[f"split{k}_test_score"][own] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("given", [{"cv": "loo"}, {"scoring": "neg_mean_absolute_error"}])
+def test_strengths_of_their_own_need_folds_and_a_score_of_ours(given, problem):
+    with pytest.raises(ValueError, match='alphas="own" needs folds, and for scoring one of'):
+        MultiTaskRegressorCV("independent", kernel="linear", alphas="own", **given).fit(*problem)
 
 
 @pytest.mark.parametrize("truth", ["linear", "rbf", "laplacian"])

@@ -1,6 +1,7 @@
 """What a search tries where its user names no kernel, and what it says that each part gained."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from scipy import sparse
 
 from skmtl import MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl.model_selection import describe_gains, quick_search, recommended
+from skmtl.penalties import Independent, Sparse
 from skmtl.report.summary import summarize
 from skmtl.tables import ColumnRoles, compare_table, make_problem
 from skmtl.tables.pipeline import feature_groups, make_preparation
@@ -168,3 +170,45 @@ def test_a_comparison_says_what_kernel_metric_and_graph_gained(bent):
     assert float(re.search(r"graph \(trace[^)]*\) ([+-]\d+(?:\.\d+)?(?:e-\d+)?)", said[0])[1]) == pytest.approx(
         whole, rel=0.05
     )
+
+
+def candidate(kernel, penalty=None, *, rounds=0, common=0.0):
+    penalty = Independent() if penalty is None else penalty
+    return {"kernel": kernel, "penalty": penalty, "metric_rounds": rounds, "common": common}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        candidate("laplacian", rounds=1),
+        candidate("laplacian", Independent(strengths=[1.0, 2.0])),
+        candidate("laplacian", Sparse(0.9)),
+        candidate("laplacian", common=1.0),
+    ],
+)
+def test_the_kernel_that_gains_is_the_best_of_those_without_other_steps(other):
+    tried = [candidate("linear"), candidate("rbf"), candidate("laplacian"), candidate("poly"), other]
+    means = np.array([0.125, 0.5, 0.25, np.nan, 0.875])
+    best = SimpleNamespace(kernel="laplacian", metric_rounds=0)
+    results = {"params": tried, "mean_test_score": means}
+    search = SimpleNamespace(cv_results_=results, best_estimator_=best, scoring_="r2")
+    words = describe_gains(search)
+    step = "metric" if other["metric_rounds"] else "graph"
+    step = "own strengths" if other["penalty"].get_params().get("strengths") else step
+    start = "In cross-validation (r2) the linear kernel with independent tasks has 0.125"
+    assert words == f"{start}; on top of it come kernel (rbf) +0.38, {step} +0.38."
+    # What is not asked for is not said, and what comes after it is counted from where it led.
+    assert describe_gains(search, ["kernel"]) == f"{start}; on top of it come kernel (rbf) +0.38."
+    assert describe_gains(search, [step]) == f"{start}; on top of it come {step} +0.38."
+
+
+def test_a_step_that_gains_nothing_is_idle():
+    tried = [candidate("linear"), candidate("rbf"), candidate("rbf", rounds=1), candidate("rbf", Sparse(0.9))]
+    results = {"params": tried, "mean_test_score": np.array([0.5, 0.25, 0.75, 0.75])}
+    best = SimpleNamespace(kernel="rbf", metric_rounds=1)
+    search = SimpleNamespace(cv_results_=results, best_estimator_=best, scoring_="r2")
+    start = "In cross-validation (r2) the linear kernel with independent tasks has 0.5"
+    expected = f"{start}; nothing comes from other kernels, graph; on top of it come metric +0.25."
+    assert describe_gains(search) == expected
+    results["mean_test_score"] = np.full(4, np.nan)
+    assert describe_gains(search) == ""

@@ -328,6 +328,18 @@ def test_lone_tasks_are_solved_by_themselves(eps, rng):
         assert block.proof.objective - rest / len(Y) == pytest.approx(solve_whole(one).objective, rel=1e-9)
 
 
+def test_what_is_proved_of_some_tasks_is_no_news_about_all(rng):
+    X, Y = related_tasks(rng, 30, 5)
+    _, _, problem = joint_problem(X, Y, 0.5)
+    reported = []
+    blocks = _JointBlocks(problem, 100, reported.append)
+    blocks.solve(np.array([0, 2, 3]), None, 1e-6)
+    assert reported == []
+    whole = blocks.solve(np.arange(5), None, 1e-6)
+    assert reported[-1].objective == whole.proof.objective
+    assert whole.proof.gap <= 1e-6
+
+
 def test_a_common_component_keeps_tasks_together(rng, monkeypatch):
     X, Y, _ = grouped_tasks(rng, 50, (33, 33))
     screened, whole = fit_both_ways(monkeypatch, X, Y, 0.8, common=3.0)

@@ -1,8 +1,8 @@
 """Mutation testing of the core: would the tests notice a mistake?
 
-One mistake at a time is made in a file, and the tests that enter the function where it is are run until one fails,
-the quick ones first. What survives is listed. Mutants are drawn at random, each package in turn; everything that is
-known is kept in a file, so that a run can be stopped and continued.
+One mistake at a time is made in a file, and the tests that enter the function where it is are run until one fails:
+those first that saw mistakes in this file before, then the quick ones. What survives is listed. Mutants are drawn at
+random, each package in turn; everything that is known is kept in a file, so that a run can be stopped and continued.
 
     python benchmarks/mutants map              # which tests enter which functions; takes as long as the tests
     python benchmarks/mutants map tests/test_solvers.py    # the same again for some
@@ -19,13 +19,12 @@ import importlib.util
 import json
 import os
 import random
-import resource
-import signal
 import sys
 import time
 from collections import Counter
 from pathlib import Path
 
+from judging import OPTIONS, Collected, Judge, run_alone
 from operators import mutants
 from tests_of_functions import Recorder
 
@@ -34,16 +33,10 @@ SOURCE = ROOT / "src"
 PACKAGES = ("objective.py", "penalties", "solvers", "targets", "estimators", "model_selection")
 # Not tests of these rooms, and slow: the command line, pages, pictures, documents and the paper's experiments.
 OUTSIDE = """
-cli cli_dask cli_fit cli_tables cli_wishes cluster_faults dask datasets docs docstrings doctests experiments faults
+cli cli_dask cli_fit cli_tables cli_wishes cluster_faults datasets docs docstrings doctests experiments faults
 files formulas hostile_models hostile_tables notebook persistence plotting posterior_gpytorch readme report
 report_browser security site source tables vision world_tables
 """
-# Imported before the process is copied for each mutant, so that a mutant costs its tests and no start.
-PRELOAD = """
-numpy scipy.linalg scipy.optimize scipy.sparse sklearn.base sklearn.model_selection sklearn.utils.estimator_checks
-pandas joblib pytest hypothesis cvxpy
-"""
-OPTIONS = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header", "--tb", "no", "-W", "ignore"]
 
 
 class MutatedLoader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -84,22 +77,30 @@ def all_mutants():
     return found
 
 
-def tests_of(mutant, tests):
-    """Names of the tests that enter the function of a mutant: one of every kind, the quick ones first, then more."""
+def kind(name):
+    """A test without its parameters."""
+    return name.split("[")[0]
+
+
+def tests_of(mutant, tests, known):
+    """Tests that enter the function of a mutant: one of every kind, then more.
+
+    First come those that saw other mistakes in the same file, then the quick ones.
+    """
     place = f"{mutant.path}:{mutant.function}"
+    seen = Counter(kind(row["by"]) for row in known.values() if row.get("by") and row["path"] == mutant.path)
     chosen = sorted(
-        (test["seconds"], name)
+        (-seen[kind(name)], test["seconds"], name)
         for name, test in tests.items()
         if any(f == place if mutant.function else f.startswith(place) for f in test["functions"])
     )
     # The same test with another parameter seldom sees what the first did not.
-    kinds = Counter()
-    turns = []
-    for seconds, name in chosen:
-        kind = name.split("[")[0]
-        turns.append((kinds[kind], seconds, name))
-        kinds[kind] += 1
-    return [(seconds, name) for _, seconds, name in sorted(turns)]
+    turns = Counter()
+    ordered = []
+    for first, seconds, name in chosen:
+        ordered.append((turns[kind(name)], first, seconds, name))
+        turns[kind(name)] += 1
+    return [(seconds, name) for _, _, seconds, name in sorted(ordered)]
 
 
 def cut(chosen, budget):
@@ -111,39 +112,6 @@ def cut(chosen, budget):
         total += seconds
         kept.append(name)
     return kept
-
-
-def judge(mutant, tests, budget):
-    """What the tests say of a mutant."""
-    chosen = tests_of(mutant, tests)
-    names = cut(chosen, budget)
-    if not names:
-        return {"outcome": "never run", "tests": 0, "of": 0}
-    start = time.time()
-    child = os.fork()
-    if child == 0:
-        _run_child(mutant, names, budget)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    outcome = "killed by time" if code in (-signal.SIGXCPU, -signal.SIGKILL) else "killed" if code else "survived"
-    return {"outcome": outcome, "tests": len(names), "of": len(chosen), "seconds": round(time.time() - start, 1)}
-
-
-def _run_child(mutant, names, budget):
-    import pytest
-
-    # A mutant that never ends is found too, by the seconds of CPU that it takes: the machine may have other work.
-    limit = int(20.0 + 3.0 * budget)
-    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
-    resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
-    silent = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(silent, 1)
-    os.dup2(silent, 2)
-    sys.meta_path.insert(0, MutatedLoader(module_name(mutant.path), SOURCE / mutant.path, mutant.write()))
-    try:
-        code = int(pytest.main([*OPTIONS, *names]))
-    except BaseException:
-        code = 1
-    os._exit(code)
 
 
 def draw(found, known, seed):
@@ -163,25 +131,47 @@ def read(file):
 
 
 def run(options):
+    """Collect the tests, and judge mutants until the time is over."""
+    import pytest
+
     os.nice(options.nice)
-    for name in PRELOAD.split():
-        importlib.import_module(name)
     tests = json.loads(options.map.read_text())
-    found, known = all_mutants(), read(options.results)
+    files = sorted({name.split("::")[0] for name in tests})
+    plugin = Collected(lambda items: judge_all(options, tests, items))
+    return int(pytest.main([*OPTIONS, *(file for file in files if Path(file).exists())], plugins=[plugin]))
+
+
+def judge_all(options, tests, items):
+    tests = {name: test for name, test in tests.items() if name in items}
+    judge, known = Judge(items, SOURCE), read(options.results)
+    end = time.time() + 60.0 * options.minutes
+    with options.results.open("a") as stream:
+        for mutant in chosen_mutants(options, dict(known)):
+            if time.time() > end:
+                break
+            chosen = tests_of(mutant, tests, known)
+            row = {"key": mutant.key, "path": mutant.path, "line": mutant.line, "what": mutant.what}
+            row |= judge(mutant, cut(chosen, options.budget), options.budget) | {"of": len(chosen)}
+            known[mutant.key] = row
+            stream.write(json.dumps(row) + "\n")
+            stream.flush()
+
+
+def chosen_mutants(options, known):
+    """Mutants in the order in which they are judged."""
+    found = all_mutants()
     waiting = draw(found, known, options.seed)
     if options.again:
         left = {key for key, row in known.items() if row["outcome"] in ("survived", "never run")}
         waiting = (m for group in found.values() for m in group if m.key in left)
-    waiting = (mutant for mutant in waiting if options.only in mutant.path)
-    end = time.time() + 60.0 * options.minutes
-    with options.results.open("a") as stream:
-        for mutant in waiting:
-            if time.time() > end:
-                break
-            row = {"key": mutant.key, "path": mutant.path, "line": mutant.line, "what": mutant.what}
-            row |= judge(mutant, tests, options.budget)
-            stream.write(json.dumps(row) + "\n")
-            stream.flush()
+    return (mutant for mutant in waiting if options.only in mutant.path)
+
+
+def alone(options):
+    """Run tests with a mistake that is made before anything is imported."""
+    mutant = next(m for group in all_mutants().values() for m in group if m.key == options.key)
+    sys.meta_path.insert(0, MutatedLoader(module_name(mutant.path), SOURCE / mutant.path, mutant.write()))
+    return run_alone(options.tests, options.pipe)
 
 
 def show(options):
@@ -212,21 +202,23 @@ def make_map(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("map", "run", "show"))
+    parser.add_argument("command", choices=("map", "run", "show", "alone"))
     parser.add_argument("tests", nargs="*", help="files of tests, for map")
     parser.add_argument("--minutes", type=float, default=45.0)
-    parser.add_argument("--budget", type=float, default=20.0, help="seconds of CPU for the tests of a mutant")
+    parser.add_argument("--budget", type=float, default=60.0, help="seconds of CPU for the tests of a mutant")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--nice", type=int, default=19, help="how far behind everybody else")
     parser.add_argument("--again", action="store_true", help="run those that survived once more")
     parser.add_argument("--only", default="", metavar="TEXT", help="mutants of files whose path has this text")
     parser.add_argument("--map", type=Path, default=ROOT / "build" / "mutants" / "tests.json")
     parser.add_argument("--results", type=Path, default=ROOT / "build" / "mutants" / "results.jsonl")
+    parser.add_argument("--key", help="the mutant, for alone")
+    parser.add_argument("--pipe", type=int, default=-1, help="gets the name of the test that fails, for alone")
     options = parser.parse_args()
     options.results.parent.mkdir(parents=True, exist_ok=True)
     os.chdir(ROOT)
     sys.path.insert(0, str(SOURCE))
-    return {"map": make_map, "run": run, "show": show}[options.command](options)
+    return {"map": make_map, "run": run, "show": show, "alone": alone}[options.command](options)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,9 @@ import ast
 FILES = {
     "skmtl/solvers/cost.py": "estimates how long each road takes; all roads give the same answer, which tests compare",
 }
-# Arguments of functions: checks of lengths that differ in no right program, and how memory is used.
-KEYWORDS = {"strict", "check_finite", "overwrite_a", "overwrite_c", "flush"}
+# Arguments of functions: checks of lengths that differ in no right program, and how memory is used (``width`` says how
+# many numbers a row of a block takes on the way).
+KEYWORDS = {"strict", "check_finite", "overwrite_a", "overwrite_c", "flush", "width"}
 # Constants of modules, by file.
 ROADS = "sizes and shares from which another road to the same answer is quicker"
 LIMITS = "how many steps an iteration may take; its certificate says whether they were enough"
@@ -50,7 +51,7 @@ CONSTANTS = {
     TOLERANCES: {
         "penalties/_newton.py": "NOTHING_LEFT STAGE_TOL SMALLEST_THETA RESOLUTION ENOUGH_GAIN MODEL_SHARE",
         "penalties/_screening.py": "DRAFT_POWER DRAFT_TOL",
-        "penalties/_graph_newton.py": "ROUNDING CREEPING",
+        "penalties/_graph_newton.py": "ROUNDING CREEPING ENOUGH_GAIN",
         "penalties/base.py": "ASK_EARLY",
         "penalties/laplacian.py": "BOUND_TOL STAGE_TOL",
         "solvers/leave_one_out.py": "NOTHING",
@@ -66,7 +67,8 @@ CONSTANTS = {
         "solvers/screened.py": "LONE_TOL",
         "solvers/joint.py": "FIRST_ERROR NEAR_ERROR GAIN_ERROR CERTIFY_TOL ENOUGH START_TOL ROUGH_TOL",
         "solvers/newton_cg.py": (
-            "FORCING NARROWER NARROWEST STAGE_GAP SMALLEST_GAP ROUNDING LEAST_CURVATURE FARTHEST LONGEST_STEP LINE_TOL"
+            "FORCING ENOUGH_GAIN NARROWER NARROWEST STAGE_GAP SMALLEST_GAP ROUNDING LEAST_CURVATURE FARTHEST "
+            "LONGEST_STEP LINE_TOL"
         ),
         "solvers/systems.py": "ROUNDING",
         "targets/scaling.py": "ROUNDING",

@@ -59,8 +59,9 @@ class Mutant:
     function: str
     line: int
     what: str
-    # Writes the text of the file.
+    # Writes the text of the file, with the mistake and without.
     write: Callable[[], str]
+    original: Callable[[], str]
 
     @property
     def key(self) -> str:
@@ -90,7 +91,7 @@ def mutants(path: str, source: str) -> Iterator[Mutant]:
             # Equal changes in one file are told apart by their number.
             seen[what] = seen.get(what, 0) + 1
             what = what if seen[what] == 1 else f"{what}  ({seen[what]})"
-            yield Mutant(path, function, node.lineno, what, partial(_write, tree, change))
+            yield Mutant(path, function, node.lineno, what, partial(_write, tree, change), partial(ast.unparse, tree))
 
 
 def _write(tree, change) -> str:

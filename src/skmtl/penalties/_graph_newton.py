@@ -17,11 +17,14 @@ from skmtl.penalties._simplex import Index, model_step
 # Above this share of free edges the preconditioner that inverts the whole space pays.
 DENSE_SHARE = 0.5
 MAX_BACKTRACKS = 40
+# Of what the slope promises, the share that a step must gain.
+ENOUGH_GAIN = 1e-4
 # Gains smaller than this, relative to the cost, are not visible in the cost.
 ROUNDING = 1e-12
-# So many steps in turn that close less than this share of the gap are the last: next to the boundary of the structures
-# that are positive definite rounding has the say, and Newton would creep on to the limit.
-PATIENCE, CREEPING = 5, 1e-2
+# So many steps in turn that close less than this share of the least gap so far, and gain less than this share of the
+# cost, are the last: next to the boundary of the structures that are positive definite rounding has the say, and Newton
+# would creep on to the limit.
+PATIENCE, CREEPING, GAINING = 5, 1e-2, 1e-5
 
 
 class GraphStep(NamedTuple):
@@ -52,11 +55,14 @@ def graph_newton(S: Array, Q: Array, start: Array, total: float, *, tol: float, 
     """
     starts = ((edges, _Point.at(edges, S, Q)) for edges in _starts(start, len(S), total))
     w, point = min(((edges, point) for edges, point in starts if point is not None), key=lambda pair: pair[1].cost)
-    bound, gap, creeping = -np.inf, np.inf, 0
+    bound, least, lowest, creeping = -np.inf, np.inf, np.inf, 0
     for _ in range(max_iter):
-        bound, before = max(bound, point.cost - point.excess), gap
+        bound = max(bound, point.cost - point.excess)
         gap = point.cost - bound
-        creeping = creeping + 1 if gap > (1.0 - CREEPING) * before else 0
+        # A first gap may be so wide that no gain shows in it.
+        is_better = gap <= (1.0 - CREEPING) * least or point.cost <= lowest - GAINING * point.size
+        creeping = 0 if is_better else creeping + 1
+        least, lowest = min(least, gap), min(lowest, point.cost)
         if gap <= tol * point.size or creeping > PATIENCE:
             break
         # The model need not be solved better than the step will be.
@@ -154,7 +160,7 @@ def _backtrack(S: Array, Q: Array, w: Array, point: _Point, d: Array) -> tuple[A
     for _ in range(1 if lost_in_rounding else MAX_BACKTRACKS):
         trial = np.maximum(w + step * d, 0.0)
         there = _Point.at(trial, S, Q)
-        if there is not None and there.cost <= point.cost + 1e-4 * step * slope:
+        if there is not None and there.cost <= point.cost + ENOUGH_GAIN * step * slope:
             return trial, there
         # Where the cost can no longer tell, the certificate can.
         if there is not None and lost_in_rounding and there.excess <= 0.5 * point.excess:

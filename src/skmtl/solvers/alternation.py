@@ -103,7 +103,8 @@ class _Prover:
         # Of either sign, as in a proof: rounding may lift a bound above the value.
         gap = max(abs(value - self._bound) / max(abs(value), TINY), TINY)
         self._last = value, gap
-        little = max(NOTHING_GAINED * self._tol, CREEPING * gap) * abs(value)
+        # Gains do not show in a gap wider than the value, or where there is no bound yet.
+        little = max(NOTHING_GAINED * self._tol, CREEPING * min(gap, 1.0)) * abs(value)
         if not before - value <= little:
             return False
         self._chances -= gap <= NEARLY_CLOSED * self._tol

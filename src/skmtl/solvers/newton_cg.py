@@ -33,8 +33,9 @@ MAX_FACTOR, FEW_CG_STEPS = 1500, 40
 # The least along a direction, where there are corners: the longest step, how often the slope is asked for, and what is
 # left of it.
 LONGEST_STEP, LINE_SEARCHES, LINE_TOL = 1024.0, 12, 0.05
-# How much a Newton step on a curved loss must reduce the squared residual.
-FORCING = 1e-4
+# How much a Newton step on a curved loss must reduce the squared residual, and of what its slope promises, the share
+# that it must gain.
+FORCING, ENOUGH_GAIN = 1e-4, 1e-4
 
 
 class _Point(NamedTuple):
@@ -198,7 +199,7 @@ class NewtonStep:
         for _ in range(MAX_BACKTRACKS):
             point = _Point(fit.point.G + step * direction.G, fit.point.b + step * direction.b)
             trial = NewtonFit(self, fit.loss, point, fit.basis)
-            if trial.smooth_value <= fit.smooth_value + 1e-4 * step * at_once:
+            if trial.smooth_value <= fit.smooth_value + ENOUGH_GAIN * step * at_once:
                 return trial
             step *= 0.5
         return None

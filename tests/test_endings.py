@@ -1,0 +1,223 @@
+"""When iterations end: not before the work is done, and not long after nothing can be gained."""
+
+import numpy as np
+import pytest
+from problems import gram, random_psd, related_tasks
+from test_missing_labels import LAYOUTS, make_structure, observe
+
+from skmtl.features import PrecomputedMap
+from skmtl.losses import LOSSES, Square
+from skmtl.objective import Problem, Proof
+from skmtl.penalties import Sparse, _graph_newton
+from skmtl.penalties._graph_newton import graph_newton
+from skmtl.solvers import alternation, joint, make_design, make_supervised, newton_cg
+from skmtl.solvers.alternation import CHANCES, WINDOW, alternate
+from skmtl.solvers.joint import solve_jointly
+from skmtl.solvers.newton_cg import LINE_TOL, LONGEST_STEP, NewtonFit, NewtonStep
+from skmtl.solvers.whitening import Whitening
+from skmtl.targets import TableLabels
+
+TOL = 1e-6
+
+
+def small_problem(rng, penalty=None, n=25, n_tasks=4):
+    X, Y = related_tasks(rng, n, n_tasks)
+    labels = TableLabels(Y - Y.mean(axis=0), np.ones_like(Y))
+    design = make_design(PrecomputedMap(), gram(X, "rbf"), np.ones(n), intercept=True, overwrite=False)
+    supervised = make_supervised(design, labels, Square(), 0.05, intercept=True)
+    return Problem(supervised, penalty or Sparse(0.7), 0.05)
+
+
+def nothing(proof):
+    """For reports that nobody reads."""
+
+
+# Rounds of two steps --------------------------------------------------------------------------------------------------
+
+
+class Certificates:
+    """A problem of which only the bounds are known."""
+
+    def __init__(self):
+        self.bound = -np.inf
+
+    def certify(self, A, fit):
+        return Proof(A, fit, 1.0, self.bound)
+
+    def tighten(self, proof):
+        return proof
+
+
+def gives_up_after(gaps, *, values=None, max_iter=10_000):
+    """The number of windows after which rounds end, for the gap at the end of each; None where they do not."""
+    problem = Certificates()
+    prover = alternation._Prover(problem, TOL, nothing)
+    for k, gap in enumerate(gaps):
+        value = 1.0 if values is None else values[k]
+        problem.bound = value * (1.0 - gap)
+        prover(np.eye(2), None)
+        for n_iter in range(k * WINDOW + 1, (k + 1) * WINDOW):
+            assert not prover.is_stuck(n_iter, value, max_iter)
+        if prover.is_stuck((k + 1) * WINDOW, value, max_iter):
+            return k + 1
+    return None
+
+
+def test_rounds_that_neither_gain_nor_close_the_gap_end_at_the_second_look():
+    assert gives_up_after([0.5] * 5) == 2
+    # A bound above the value is as far from a proof as one below it.
+    assert gives_up_after([-0.5] * 5) == 2
+
+
+def test_rounds_that_gain_go_on():
+    assert gives_up_after([0.5] * 30, values=[2.0 - 0.01 * k for k in range(30)]) is None
+    # However far the bound is, if there is any.
+    assert gives_up_after([1e6] * 30, values=[2.0 - 0.01 * k for k in range(30)]) is None
+    assert gives_up_after([np.inf] * 30, values=[2.0 - 0.01 * k for k in range(30)]) is None
+    # Gains of a small share of the gap are none.
+    assert gives_up_after([0.5] * 30, values=[2.0 - 1e-6 * k for k in range(30)]) == 2
+
+
+def test_a_gap_that_closes_in_time_is_waited_for():
+    gaps = 0.5 * 0.8 ** np.arange(20)
+    assert gives_up_after(gaps) is None
+    # At this pace, or three times it, too few rounds are left.
+    assert gives_up_after(gaps, max_iter=60) == 2
+    # From 0.4 to 1e-6 takes log(4e5) / (3 log 1.25) = 19.3 windows more, after two.
+    assert gives_up_after(gaps[:2], max_iter=21 * WINDOW) == 2
+    assert gives_up_after(gaps[:2], max_iter=22 * WINDOW) is None
+
+
+def test_a_gap_that_is_nearly_closed_gets_a_few_chances():
+    assert gives_up_after([5.0 * TOL] * 9) == 1 + CHANCES
+    assert gives_up_after([-5.0 * TOL] * 9) == 1 + CHANCES
+    assert gives_up_after([20.0 * TOL] * 9) == 2
+
+
+@pytest.mark.parametrize("accelerate", [True, False])
+def test_where_no_proof_succeeds_rounds_end_at_the_optimum(accelerate, rng, monkeypatch):
+    problem = small_problem(rng)
+    options = {"start": None, "tol": 1e-8, "accelerate": accelerate, "report": nothing}
+    best, _ = alternate(problem, max_iter=2000, **options)
+    assert best.gap <= 1e-8
+    monkeypatch.setattr(Problem, "certify", lambda self, A, fit: Proof(A, fit, self.objective(A, fit), 0.0))
+    monkeypatch.setattr(Problem, "tighten", lambda self, proof: proof)
+    proof, n_iter = alternate(problem, max_iter=2000, **options)
+    assert n_iter < 1000
+    assert proof.gap == 1.0
+    assert proof.objective == pytest.approx(best.objective, rel=1e-6)
+
+
+# Newton on the whole problem ------------------------------------------------------------------------------------------
+
+
+def test_iterations_from_a_start_that_led_nowhere_are_counted_too(rng, monkeypatch):
+    problem = small_problem(rng)
+    options = {"tol": 1e-9, "max_iter": 200, "report": nothing}
+    proof, from_nothing = solve_jointly(problem, start=None, **options)
+    monkeypatch.setattr(joint, "WARM_ITERATIONS", 1)
+    far = 50.0 * np.eye(4) + 40.0
+    again, n_iter = solve_jointly(problem, start=far, **options)
+    assert n_iter == from_nothing + 1 > 2
+    assert again.objective == pytest.approx(proof.objective, rel=1e-8)
+
+
+# A graph that is learned ----------------------------------------------------------------------------------------------
+
+
+def planted_graph(seed, n_tasks, tau, ridge):
+    """S, Q, a start and the sum of the edges, next to the boundary of the structures that are positive definite."""
+    rng = np.random.default_rng(seed)
+    S = random_psd(rng, n_tasks, rank=1 + seed % 2, ridge=ridge)
+    Q = random_psd(rng, n_tasks) * (seed % 3)
+    return S, Q, np.zeros(n_tasks * (n_tasks - 1) // 2), 0.5 * (n_tasks - tau)
+
+
+@pytest.mark.parametrize(
+    ("seed", "n_tasks", "tau", "ridge"),
+    [(9, 4, 1.00001, 1e-3), (37, 4, 1.001, 1e-3), (39, 6, 1.00001, 1e-9), (119, 6, 1.00001, 1e-9), (5, 4, 1.1, 1e-3)],
+)
+def test_a_learned_graph_ends_where_rounding_has_the_say_and_not_before(seed, n_tasks, tau, ridge, monkeypatch):
+    """Whatever is asked for: this tolerance is never met, and the limit of steps is far."""
+    steps, step = [], _graph_newton.model_step
+    monkeypatch.setattr(_graph_newton, "model_step", lambda *given: steps.append(1) or step(*given))
+    problem = planted_graph(seed, n_tasks, tau, ridge)
+    found = graph_newton(*problem, tol=-1.0, max_iter=200)
+    assert 3 < len(steps) < 60
+    monkeypatch.setattr(_graph_newton, "PATIENCE", 1000)
+    endless = graph_newton(*problem, tol=-1.0, max_iter=200)
+    assert found.cost == pytest.approx(endless.cost, rel=1e-6)
+    assert found.lower_bound == pytest.approx(endless.lower_bound, rel=1e-3)
+    assert found.lower_bound <= found.cost
+    assert found.edges.min() >= 0.0
+    assert found.edges.sum() == pytest.approx(problem[-1])
+
+
+def of_classes(labels):
+    """The same with labels -1 and +1, which every loss takes."""
+    return TableLabels(np.where(labels.y > 0.0, 1.0, -1.0), labels.weight)
+
+
+# Losses with corners --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("zero", [1e-3, 0.3, 1.0, 7.0, 500.0])
+@pytest.mark.parametrize("bend", [1.0, 5.0, 30.0])
+def test_the_zero_of_a_rising_function_with_a_corner_is_found(zero, bend):
+    def function(x):
+        return (x - zero) * (bend if x > zero else 1.0)
+
+    found = newton_cg._zero_of_rising(function, function(0.0))
+    assert abs(function(found)) <= LINE_TOL * abs(function(0.0)) or 0.0 <= found - zero <= 1e-2 * zero
+
+
+def test_a_zero_that_is_not_there_is_not_looked_for():
+    assert newton_cg._zero_of_rising(lambda x: x + 1.0, 1.0) == 1.0
+    assert newton_cg._zero_of_rising(lambda x: -1.0, -1.0) == 1.0
+    assert newton_cg._zero_of_rising(lambda x: x - 10.0 * LONGEST_STEP, -10.0 * LONGEST_STEP) == 1.0
+
+
+@pytest.mark.parametrize("loss", ["hinge", "epsilon_insensitive", "quantile"])
+def test_steps_end_at_the_least_along_their_direction(loss, rng, monkeypatch):
+    """Newton's own step is often far from it, where the curvature changes at once."""
+    labels, A = LAYOUTS["table"](rng), make_structure(rng)
+    labels = of_classes(labels)
+    rows, values, _ = observe(rng, labels, intercept=True)
+    step, left = NewtonStep(rows, values, labels, LOSSES[loss](), 0.02, intercept=True), []
+    backtrack = NewtonStep._backtrack
+
+    def slope(fit, change, b):
+        moved = labels.scores(labels.arrange(rows), fit.basis.unwhiten(change)) + labels.spread(b)
+        return 2.0 * 0.02 * np.sum(fit.point.G * change) + np.sum(fit.gradient * moved) / step.n
+
+    def watched(self, fit, direction):
+        there = backtrack(self, fit, direction)
+        if there is not None:
+            before, after = (slope(where, direction.G, direction.b) for where in (fit, there))
+            left.append(abs(after / before) if abs(before) > 1e-9 else 0.0)
+        return there
+
+    monkeypatch.setattr(NewtonStep, "_backtrack", watched)
+    step.solve(A, tol=1e-4)
+    assert len(left) > 3
+    assert np.mean(np.array(left) <= LINE_TOL) > 0.8
+
+
+@pytest.mark.parametrize(
+    "loss", ["square", "logistic", "hinge", "squared_hinge", "epsilon_insensitive", "quantile", "huber"]
+)
+def test_every_point_has_a_dual_one_that_bounds_the_least_value(loss, rng):
+    """In the domain of the loss, the entries of each task summing to zero, however far from the solution."""
+    labels, A = LAYOUTS["weights"](rng), make_structure(rng)
+    labels = of_classes(labels)
+    rows, values, _ = observe(rng, labels, intercept=True)
+    with_constant = np.column_stack([rows, np.ones(len(rows))])
+    step = NewtonStep(with_constant, np.append(values, 1.0), labels, LOSSES[loss](), 0.02, intercept=True)
+    least = step.solve(A, tol=1e-6).value
+    basis = Whitening(A)
+    for _ in range(5):
+        point = newton_cg._Point(0.3 * rng.standard_normal((len(values) + 1, 4)), rng.standard_normal(4))
+        fit = NewtonFit(step, step.loss.smoothed(0.1), point, basis)
+        np.testing.assert_allclose(fit.factor[-1], 0.0, atol=1e-12 * np.abs(fit.factor).max())
+        bound = fit.dual(1.0) - 0.02 * np.sum(A * fit.Q)
+        assert -np.inf < bound <= least * (1.0 + 1e-6)

@@ -1,0 +1,117 @@
+"""What is said of sharing: the sentence, the candidates that it compares, and the interval, beside numbers by hand."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from skmtl.model_selection import verdict
+from skmtl.model_selection.verdict import PairedScores, describe_alone, describe_choice, describe_verdict
+
+
+def search_of(scores, penalties, commons=None, *, chosen=0, rule="best", constant=0.0, means=None):
+    """A search as far as a verdict reads it; ``scores`` has a row per candidate and a column per fold."""
+    scores = np.array(scores, dtype=float)
+    results = {f"split{k}_test_score": column for k, column in enumerate(scores.T)}
+    results["mean_test_score"] = scores.mean(axis=1) if means is None else np.array(means)
+    results["param_penalty"] = penalties
+    results["param_common"] = [0.0] * len(penalties) if commons is None else commons
+    return SimpleNamespace(
+        cv_results_=results,
+        best_index_=chosen,
+        scoring_="r2",
+        rule=rule,
+        best_score_=float(results["mean_test_score"][chosen]),
+        constant_score_=constant,
+        test_share_=0.5,
+        task_names_=np.array(["a", "b"]),
+    )
+
+
+def expected_interval(differences):
+    """Nadeau and Bengio: the variance of the mean of K folds that share rows is 1/K + test/train times that of one."""
+    K = len(differences)
+    half = stats.t.ppf(0.975, K - 1) * np.std(differences, ddof=1) * np.sqrt(1.0 / K + 0.5)
+    return np.mean(differences) - half, np.mean(differences) + half
+
+
+def test_the_sentence_compares_the_best_of_both_sides():
+    scores = [[0.1, 0.2, 0.3], [0.50, 0.61, 0.72], [0.30, 0.42, 0.50], [0.9, 0.2, 0.1]]
+    search = search_of(scores, ["sparse", "sparse", "independent", "independent"], chosen=1)
+    low, high = expected_interval(np.subtract(scores[1], scores[2]))
+    assert describe_choice(search) == (
+        "Sharing helps: r2 is 0.610 with sparse and 0.407 with independent tasks, a difference of +0.203 "
+        f"[{low:+.3f}, {high:+.3f}]; a constant has 0.000. The model that is kept is sparse."
+    )
+    assert low > 0.0
+
+
+def test_a_common_part_is_shared_and_named():
+    search = search_of([[0.5, 0.6], [0.1, 0.4]], ["independent", "independent"], [2.0, 0.0])
+    words = describe_choice(search)
+    assert "0.550 with a common part and 0.250 with independent tasks" in words
+    assert words.endswith("The model that is kept is a common part.")
+
+
+def test_a_chosen_model_that_is_not_the_best_says_by_which_rule():
+    scores = [[0.5, 0.6], [0.4, 0.6], [0.1, 0.2]]
+    penalties = ["sparse", "sparse", "independent"]
+    passed_over = describe_choice(search_of(scores, penalties, chosen=1, rule="1se"))
+    assert verdict.PASSED_OVER in passed_over
+    # The chosen one is compared, though another is better.
+    assert "r2 is 0.500 with sparse" in passed_over
+    assert verdict.PASSED_OVER not in describe_choice(search_of(scores, penalties, chosen=0, rule="1se"))
+    assert verdict.PASSED_OVER not in describe_choice(search_of(scores, penalties, chosen=1, rule="best"))
+
+
+def test_the_interval_lies_about_the_score_of_all_rows():
+    """Leaving one out scores all rows at once, and groups of rows show how sure that is."""
+    scores, means = [[0.5, 0.7, 0.6], [0.4, 0.4, 0.4]], [0.7, 0.4]
+    found = verdict._pair(search_of(scores, ["sparse", "independent"], means=means), 0, 1)
+    low, high = expected_interval([0.1, 0.3, 0.2])
+    assert found.difference == pytest.approx(0.3)
+    assert (found.low, found.high) == pytest.approx((low + 0.1, high + 0.1))
+
+
+def test_a_candidate_without_a_score_is_not_the_best():
+    scores = [[0.5, 0.6], [np.nan, np.nan], [0.1, 0.2], [np.nan, np.nan]]
+    words = describe_choice(search_of(scores, ["sparse", "sparse", "independent", "independent"]))
+    assert "0.550 with sparse and 0.150 with independent tasks" in words
+
+
+@pytest.mark.parametrize(
+    ("difference", "said"), [(0.0123, "+0.012"), (0.0005, "+0.0005"), (0.00003, "+0.00003"), (1e-9, "+0.000000")]
+)
+def test_scores_that_differ_look_different(difference, said):
+    paired = PairedScores("sparse", "r2", 0.5 + difference, 0.5, None, difference, -np.inf, np.inf)
+    words = describe_verdict(paired)
+    assert f"a difference of {said} on a single fold, which has no interval." in words
+    assert "constant" not in words
+
+
+def test_no_better_than_a_constant_is_said_first():
+    numbers = {"method": "sparse", "scoring": "r2", "difference": 0.2, "low": 0.1, "high": 0.3}
+
+    def opening(score, independent, constant, kept):
+        paired = PairedScores(score=score, independent=independent, constant=constant, **numbers)
+        return describe_verdict(paired, kept=kept).split(":")[0]
+
+    assert opening(0.5, 0.3, 0.6, "sparse") == "Worse than a constant"
+    assert opening(0.5, 0.3, 0.5, "sparse") == "No better than a constant"
+    assert opening(0.5, 0.3, 0.4, "sparse") == "Sharing helps"
+    # The model that is kept counts, and the better of both where there is none.
+    assert opening(0.5, 0.3, 0.4, "independent") == "Worse than a constant"
+    assert opening(0.3, 0.5, 0.4, None) == "Sharing helps"
+    assert opening(0.3, 0.5, 0.6, None) == "Worse than a constant"
+
+
+def test_what_stands_alone_is_said_to():
+    assert describe_alone("r2", 0.5, None, 1) == "There is one task and nothing to share: r2 is 0.500."
+    apart = "Tasks are independent, and nothing is shared"
+    assert describe_alone("r2", 0.5, 0.1, 2) == f"{apart}: r2 is 0.500; a constant has 0.100."
+    rest = "for the same prediction at every row"
+    assert describe_alone("r2", 0.0, 0.1, 2) == f"Worse than a constant: r2 is 0.000, but 0.100 {rest}. {apart}."
+    assert describe_alone("r2", 0.1, 0.1, 2).startswith("No better than a constant: ")
+    search = search_of([[0.5, 0.7], [0.1, 0.2]], ["independent", "independent"], constant=None)
+    assert describe_choice(search) == f"{apart}: r2 is 0.600."
