@@ -37,3 +37,26 @@ def test_mutants_are_other_programs(tools):
     assert {m.key for m in operators.mutants("skmtl/area.py", "\n" + source)} == {m.key for m in found}
     for text in texts:
         compile(text, "area.py", "exec")
+
+
+def test_mistakes_are_made_in_functions_that_are_there(tools, tmp_path, monkeypatch):
+    """Inside of a function, and of one within it, at once; in a value by default only by a new import."""
+    import judging
+
+    _, operators = tools
+    source = (
+        "def area(a, b=3):\n    def times(c):\n        return a * c\n    return times(b)\n\n\n"
+        "class Box:\n    @property\n    def side(self):\n        return 2 + 3\n"
+    )
+    (tmp_path / "boxes.py").write_text(source)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    boxes = pytest.importorskip("boxes")
+    made = {}
+    for mutant in operators.mutants("boxes.py", source):
+        codes = boxes.area.__code__, boxes.Box.side.fget.__code__
+        made[mutant.what] = judging.change_function(mutant, tmp_path), boxes.area(6), boxes.Box().side
+        boxes.area.__code__, boxes.Box.side.fget.__code__ = codes
+    assert made["a * c  ->  a / c"] == (True, 2.0, 5)
+    assert made["2 + 3  ->  2 - 3"] == (True, 18, -1)
+    assert made["3  ->  4"] == (False, 18, 5)
+    assert all(result != (True, 18, 5) for result in made.values())

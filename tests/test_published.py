@@ -1,6 +1,7 @@
 """What ``fit`` returns is what was proved: the certificate against the model that predicts."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.preprocessing import StandardScaler
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV
+from skmtl.estimators import base
 from skmtl.objective import Proof
 
 
@@ -231,3 +233,29 @@ def test_names_of_features_are_kept_where_there_are_such_and_go_with_them(rng):
     est = MultiTaskRegressor().fit(pd.DataFrame(X, columns=["a", "b", "c"]), Y)
     assert est.feature_names_in_.tolist() == ["a", "b", "c"]
     assert not hasattr(est.fit(X, Y), "feature_names_in_")
+
+
+@pytest.mark.parametrize(
+    ("objectives", "kept"),
+    [
+        ([1.0], 0),  # what was certified
+        ([2.0, 1.0], 1),
+        ([2.0, 1.2, 1.15], 1),  # the last step gains too little to go on
+        ([2.0, 3.0, 1.0], 0),  # a model that is worse is not taken
+        ([0.5, 0.9, 1.01, 1.0], 3),  # from either side
+        ([2.0, np.nan, 1.0], 0),
+    ],
+)
+def test_a_model_is_refined_as_long_as_that_helps(objectives, kept):
+    """The solver certified an objective of 1; models are numbered in the order in which they come."""
+    training = SimpleNamespace(
+        model=lambda solution: SimpleNamespace(coef=0),
+        labels=SimpleNamespace(in_blocks=False),
+        values=lambda coef: coef,
+        objective=lambda solution, settings, model, values: objectives[values],
+        refine=lambda solution, model, values: SimpleNamespace(coef=values + 1),
+    )
+    solution = SimpleNamespace(objective=1.0, agrees=lambda value, tol: value == 1.0, returned=lambda value, tol: value)
+    model, returned = base._prove_returned(training, None, solution, 1e-6)
+    assert model.coef == kept
+    assert returned == objectives[kept]

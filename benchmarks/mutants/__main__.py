@@ -214,7 +214,7 @@ def main():
     parser.add_argument("--results", type=Path, default=ROOT / "build" / "mutants" / "results.jsonl")
     parser.add_argument("--key", help="the mutant, for alone")
     parser.add_argument("--pipe", type=int, default=-1, help="gets the name of the test that fails, for alone")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     options.results.parent.mkdir(parents=True, exist_ok=True)
     os.chdir(ROOT)
     sys.path.insert(0, str(SOURCE))

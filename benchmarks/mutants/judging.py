@@ -20,6 +20,8 @@ from _pytest.runner import runtestprotocol
 
 OPTIONS = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header", "--tb", "no"]
 MEMORY = 6 << 30
+# Exit code of a copy that could not make the mistake, which is no verdict of the tests.
+NOT_MADE = 99
 
 
 class Collected:
@@ -50,11 +52,15 @@ class Judge:
                 return {"outcome": "never run", "tests": 0}
             start = time.time()
             code, witness = self._copy(mutant, names, budget)
+            if code == NOT_MADE:
+                raise RuntimeError(f"{mutant.path}:{mutant.line}: the mistake could not be made: {mutant.what}")
             if not code:
                 return {"outcome": "survived", "tests": len(names), "seconds": round(time.time() - start, 1)}
             by_time = code in (-signal.SIGXCPU, -signal.SIGKILL)
+            if code > 0 and not witness:
+                raise RuntimeError(f"{mutant.path}:{mutant.line}: tests ended with {code}, and none of them failed.")
             # A test that fails without the mistake too is no witness.
-            if by_time or not witness or self._passes_alone(witness):
+            if code < 0 or witness not in self._items or self._passes_alone(witness):
                 outcome = "killed by time" if by_time else "killed"
                 seconds = round(time.time() - start, 1)
                 return {"outcome": outcome, "tests": len(names), "by": witness, "seconds": seconds}
@@ -90,22 +96,25 @@ class Judge:
         silent = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silent, 1)
         os.dup2(silent, 2)
-        if mutant is not None and not change_function(mutant, self._source):
+        try:
+            changed = mutant is None or change_function(mutant, self._source)
+        except BaseException:
+            os._exit(NOT_MADE)
+        if not changed:
             program = str(Path(__file__).parent)
             os.set_inheritable(pipe, True)
             told = ["--key", mutant.key, "--pipe", str(pipe)]
             os.execv(sys.executable, [sys.executable, program, "alone", *told, *names])
         items = [self._items[name] for name in names]
-        code = 0
-        try:
-            for item, following in zip(items, [*items[1:], None], strict=True):
-                if any(report.failed for report in runtestprotocol(item, log=False, nextitem=following)):
-                    os.write(pipe, item.nodeid.encode())
-                    code = 1
-                    break
-        except BaseException:
-            code = 1
-        os._exit(code)
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            try:
+                failed = any(report.failed for report in runtestprotocol(item, log=False, nextitem=following))
+            except BaseException:
+                failed = True
+            if failed:
+                os.write(pipe, item.nodeid.encode())
+                os._exit(1)
+        os._exit(0)
 
 
 def change_function(mutant, source: Path) -> bool:
@@ -152,7 +161,7 @@ def _equal(one, other):
 
 
 class Witness:
-    """A plugin of pytest that writes the name of the first test that failed into a pipe."""
+    """A plugin of pytest that writes the name of the first test that failed, or of a file of tests, into a pipe."""
 
     def __init__(self, pipe: int):
         self._pipe = pipe
@@ -161,6 +170,8 @@ class Witness:
         if report.failed and self._pipe >= 0:
             os.write(self._pipe, report.nodeid.encode())
             self._pipe = -1
+
+    pytest_collectreport = pytest_runtest_logreport
 
 
 def run_alone(names, pipe: int) -> int:
