@@ -209,12 +209,14 @@ def test_noise_goes_together_only_as_far_as_the_posterior_does_not_say(shared, l
     assert least < np.mean(found) < most
 
 
-@pytest.mark.parametrize("n_components", [None, 10])
+@pytest.mark.parametrize(("n_components", "rtol"), [(None, 1e-9), (10, 0.1)])
 @pytest.mark.parametrize("weights", [None, (0.5, 2.0)])
-def test_an_error_goes_together_with_itself_as_far_as_it_spreads(n_components, weights, rng):
-    """With landmarks too, which miss a part of a row that is left out."""
+def test_an_error_goes_together_with_itself_as_far_as_it_spreads(n_components, rtol, weights, rng):
+    """With landmarks nearly: they miss a part of a row that is left out, but nothing of their own rows."""
     X, Y = related_tasks(rng, 60, 3)
     weight = None if weights is None else rng.uniform(*weights, 60)
     est = MultiTaskRegressor(kernel="rbf", gamma=0.3, alpha=1e-2, n_components=n_components, random_state=0)
     residuals = est.fit(X, Y, sample_weight=weight).evidence_.residuals
-    np.testing.assert_allclose(np.diag(residuals.together), np.mean(residuals.spread**2, axis=0), rtol=1e-9)
+    others = np.isfinite(residuals.spread).all(axis=1)
+    assert np.sum(~others) == (n_components or 0)
+    np.testing.assert_allclose(np.diag(residuals.together), np.mean(residuals.spread[others] ** 2, axis=0), rtol=rtol)
