@@ -206,7 +206,10 @@ def test_a_polynomial_seen_from_an_origin_makes_the_same_functions(rng):
     X, Y = related_tasks(rng, N, 3)
     m = X.mean(axis=0, keepdims=True)
     params = {"gamma": 0.5, "degree": 3, "coef0": 1.0}
-    k = lambda x, z: polynomial_kernel(x, z, **params)  # noqa: E731
+
+    def k(x, z):
+        return polynomial_kernel(x, z, **params)
+
     moved = k(X, X) - k(X, m) - k(m, X) + k(m, m)
     ours = fit(X, Y, kernel="poly", **params).predict(X)
     for K in (k(X, X), moved):

@@ -5,15 +5,11 @@ from skmtl.model_selection.compare import compare_methods
 from skmtl.model_selection.coverage import interval_coverage
 from skmtl.model_selection.gains import describe_gains
 from skmtl.model_selection.held_out import describe_comparison
+from skmtl.model_selection.judged_choice import judge_choice
 from skmtl.model_selection.judging import Judgement, judge_model
 from skmtl.model_selection.kernel_choice import KernelChoice, choose_kernel, quick_search
 from skmtl.model_selection.other_candidates import best_candidate
-from skmtl.model_selection.parameter_choice import (
-    ParameterChoice,
-    choose_parameters,
-    given_parameters,
-    judge_choice,
-)
+from skmtl.model_selection.parameter_choice import ParameterChoice, choose_parameters, given_parameters
 from skmtl.model_selection.path import StructurePath, structure_path
 from skmtl.model_selection.readable import both_graphs, readable_graph
 from skmtl.model_selection.regressor_cv import MultiTaskRegressorCV
