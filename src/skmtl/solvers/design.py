@@ -18,7 +18,7 @@ BLOCK = 256
 # Kernels beyond this have squares that overflow.
 LARGEST = 1e150
 EPS = float(np.finfo(float).eps)
-# Eigenvalues of a kernel are wrong by about this, relative to the largest (LAPACK and the entries have a part each), and
+# Eigenvalues of a kernel are wrong by about this, relative to the largest (LAPACK and the entries have a part each);
 # those above twice that are its own. Sums of products of n rows are wrong by more: n EPS at most.
 KERNEL_ERROR, SUM_ERROR = 2.0 * EPS, 4.0 * EPS
 # The eigenvector of the constant is this near to it, unless the kernel is not positive semidefinite.
@@ -107,8 +107,8 @@ class KernelDesign:
             self.center = np.divide(Ke, self._root, out=np.zeros(n), where=self._root > 0.0) / np.linalg.norm(
                 self._root
             )
-            # (I - ee') K (I - ee') - far ee' is a symmetric update of rank two, of one triangle. Far from all others, the
-            # constant is the first eigenvector; beside tiny eigenvalues, theirs would lean towards it.
+            # (I - ee') K (I - ee') - far ee' is a symmetric update of rank two, of one triangle. Far from all others,
+            # the constant is the first eigenvector; beside tiny eigenvalues, theirs would lean towards it.
             far = size or 1.0
             K = linalg.blas.dsyr2(-1.0, e, Ke - 0.5 * (eKe - far) * e, lower=1, a=K, overwrite_a=1)
         values, vectors = eigh_in_place(K)
