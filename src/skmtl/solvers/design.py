@@ -92,7 +92,8 @@ class KernelDesign:
             K *= self._root
         # The transpose of a symmetric matrix is itself, in the order of memory that LAPACK overwrites.
         K = K.T
-        size = float(np.abs(np.diag(K)).max())
+        # A kernel of zeros is as any other: nothing of it stands out from rounding.
+        size = float(np.abs(np.diag(K)).max()) or 1.0
         if size > LARGEST:
             raise ValueError(
                 f"the kernel reaches {size:.3g}, beyond what double precision can square; scale the features."
@@ -107,10 +108,9 @@ class KernelDesign:
             self.center = np.divide(Ke, self._root, out=np.zeros(n), where=self._root > 0.0) / np.linalg.norm(
                 self._root
             )
-            # (I - ee') K (I - ee') - far ee' is a symmetric update of rank two, of one triangle. Far from all others,
+            # (I - ee') K (I - ee') - size ee' is a symmetric update of rank two, of one triangle. Far from all others,
             # the constant is the first eigenvector; beside tiny eigenvalues, theirs would lean towards it.
-            far = size or 1.0
-            K = linalg.blas.dsyr2(-1.0, e, Ke - 0.5 * (eKe - far) * e, lower=1, a=K, overwrite_a=1)
+            K = linalg.blas.dsyr2(-1.0, e, Ke - 0.5 * (eKe - size) * e, lower=1, a=K, overwrite_a=1)
         values, vectors = eigh_in_place(K)
         if intercept:
             if abs(e @ vectors[:, 0]) < NEAR:
