@@ -8,12 +8,15 @@ from skmtl.targets.scaling import ErrorSums, TaskStats, balance, standardize
 
 
 def make(rng, layout, n=30, n_tasks=3):
-    """Labels with gaps and weights; and y and weights of each task, as lists of arrays, and its rows."""
+    """Labels with gaps and weights; and y and weights of each task, as lists of arrays, and its rows.
+
+    Weights are relative: even together they are less than one.
+    """
     Y = 5.0 + rng.standard_normal((n, n_tasks)) * (1.0, 10.0, 0.1) + (0.0, -50.0, 3.0)
-    weight = rng.uniform(0.5, 2.0, Y.shape) * (rng.random(Y.shape) < 0.7)
+    weight = 2.0**-10 * rng.uniform(0.5, 2.0, Y.shape) * (rng.random(Y.shape) < 0.7)
     if layout == "long":
         weight *= np.arange(n_tasks) == rng.integers(0, n_tasks, n)[:, None]
-        weight[~weight.any(axis=1), 1] = 1.0
+        weight[~weight.any(axis=1), 1] = 2.0**-10
     labels = make_labels(np.where(weight > 0, Y, np.nan), weight)
     assert isinstance(labels, LongLabels if layout == "long" else TableLabels)
     rows = [np.flatnonzero(w > 0) for w in weight.T]

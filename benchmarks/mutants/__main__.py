@@ -1,7 +1,7 @@
 """Mutation testing of the core: would the tests notice a mistake?
 
 One mistake at a time is made in a file, and the tests that enter the function where it is are run until one fails:
-those first that saw mistakes in this file before, then the quick ones. What survives is listed. Mutants are drawn at
+quick ones first, and those that saw mistakes in this file before. What survives is listed. Mutants are drawn at
 random, each package in turn; everything that is known is kept in a file, so that a run can be stopped and continued.
 
     python benchmarks/mutants map              # which tests enter which functions; takes as long as the tests
@@ -93,21 +93,18 @@ def by_place(tests):
 
 
 def tests_of(mutant, tests, places, known):
-    """Tests that enter the function of a mutant: one of every kind, then more.
+    """Seconds and names of the tests that enter the function of a mutant, those first that may see it soonest.
 
-    First come those that saw other mistakes in the same file, then the quick ones.
+    Quick ones come first, and those of a kind that saw other mistakes in the same file. The same test with another
+    parameter seldom sees what the first did not, and counts as if it took longer.
     """
     seen = Counter(kind(row["by"]) for row in known.values() if row.get("by") and row["path"] == mutant.path)
-    chosen = sorted(
-        (-seen[kind(name)], tests[name]["seconds"], name) for name in places[f"{mutant.path}:{mutant.function}"]
-    )
-    # The same test with another parameter seldom sees what the first did not.
-    turns = Counter()
-    ordered = []
-    for first, seconds, name in chosen:
-        ordered.append((turns[kind(name)], first, seconds, name))
+    chosen = sorted((tests[name]["seconds"], name) for name in places[f"{mutant.path}:{mutant.function}"])
+    turns, ordered = Counter(), []
+    for seconds, name in chosen:
         turns[kind(name)] += 1
-    return [(seconds, name) for _, _, seconds, name in sorted(ordered)]
+        ordered.append((max(seconds, 1e-3) * turns[kind(name)] / (1 + seen[kind(name)]), seconds, name))
+    return [(seconds, name) for _, seconds, name in sorted(ordered)]
 
 
 def cut(chosen, budget):
