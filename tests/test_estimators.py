@@ -237,3 +237,23 @@ def test_multilabel_is_one_task_per_column(rng):
     binary = MultiTaskClassifier("independent", kernel="rbf", alpha=1e-3).fit(X, labels["fur"])
     multi = MultiTaskClassifier("independent", kernel="rbf", alpha=1e-3).fit(X, labels)
     np.testing.assert_allclose(binary.decision_function(X), multi.decision_function(X)[:, 1], atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "expected"),
+    [
+        (MultiTaskRegressor(), {"multi_output": True, "positive_only": False, "pairwise": False, "sparse": True}),
+        (MultiTaskRegressor(loss="poisson"), {"positive_only": True, "multi_output": True}),
+        (MultiTaskRegressor(kernel="precomputed"), {"pairwise": True}),
+        (MultiTaskRegressor(kernel="laplacian"), {"sparse": False, "pairwise": False}),
+        (MultiTaskClassifier(), {"multi_label": True}),
+        (MultiTaskClassifier(loss="softmax"), {"multi_label": False}),
+        (MultiTaskRegressorCV(loss="poisson"), {"positive_only": True, "multi_output": True}),
+    ],
+    ids=repr,
+)
+def test_scikit_learn_is_told_what_goes_in(estimator, expected):
+    tags = get_tags(estimator)
+    groups = (tags.target_tags, tags.input_tags, tags.classifier_tags)
+    found = {name: getattr(group, name) for group in groups if group for name in expected if hasattr(group, name)}
+    assert found == expected

@@ -17,11 +17,11 @@ from skmtl.solvers.design import make_design
 from skmtl.solvers.ridge import Ridge
 
 
-def dense_problem(rng, penalty, *, common, eps=0.1, alpha=0.05, n=12, n_tasks=3):
-    """A problem, and its kernel and targets."""
-    B = rng.standard_normal((n, n))
+def dense_problem(rng, penalty, *, common, eps=0.1, alpha=0.05, n=12, n_tasks=3, rank=12):
+    """A problem, and its kernel, of this rank, and targets."""
+    B = rng.standard_normal((n, rank))
     K, Y = B @ B.T / n, rng.standard_normal((n, n_tasks))
-    k, V = np.linalg.eigh(K)
+    k, V = (part[..., n - rank :] for part in np.linalg.eigh(K))
     return Problem(Ridge.from_targets(k, V.T @ Y, Y, float(n), alpha), penalty, eps, common), K, Y
 
 
@@ -29,12 +29,15 @@ def dense_problem(rng, penalty, *, common, eps=0.1, alpha=0.05, n=12, n_tasks=3)
 @pytest.mark.parametrize("outside", [0.0, 0.02])
 def test_bounds_hold_for_the_largest_kernel_that_rounding_hides(name, outside, rng):
     penalty = PENALTIES[name]()
-    problem, _, _ = dense_problem(rng, penalty, common=0.7)
+    problem, _, _ = dense_problem(rng, penalty, common=0.7, rank=8)
     A = penalty.structure(3) if penalty.known else penalty.minimize(random_psd(rng, 3)).structure
     fit = problem.fit(A)
+    assert np.trace(fit.beyond) > 0.0
     hidden = replace(problem, rounding=Rounding(np.linspace(0.5, 2.0, len(fit.factor)), 0.01, outside))
     E = hidden.hidden(fit)
     assert np.linalg.eigvalsh(E)[0] > 0.0
+    within = fit.factor / np.sqrt(np.linspace(0.5, 2.0, len(fit.factor)))[:, None]
+    np.testing.assert_allclose(E, 0.01 * within.T @ within + outside * fit.beyond)
     # So small a scale is inside every domain.
     lost = (problem.bound(A, fit, 0.1) - hidden.bound(A, fit, 0.1)) / 0.1**2
     # The common part alone, which costs every penalty the same, and all of it where the structure is given.
