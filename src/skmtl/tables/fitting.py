@@ -173,17 +173,16 @@ def fit_table(
     path, stability, intervals = None, None, None
     try:
         graph_rows = _graph_rows(choice, problem)
-        some = {name: take_rows(values, graph_rows) for name, values in rows.items()}
+        some = {name: take_rows(values, graph_rows) for name, values in {**rows, "groups": groups}.items()}
         _name_step(callback, "following mu")
         n_tasks = len(model[-1].task_names_)
         shown = graph_model(choice.estimator, choice.rival)
-        grouped = {**some, "groups": take_rows(groups, graph_rows)}
-        path = _follow_path(shown, n_tasks, grouped, choice.search.scoring)
+        path = _follow_path(shown, n_tasks, some, choice.search.scoring)
         halving = _name_step(callback, "looking for the same edges on halves of the rows")
         if n_tasks > 1:
             stability = readable_graph(shown, **some, n_resamples=N_HALVES, callback=halving)
         _name_step(callback, "looking at intervals")
-        intervals = _check_intervals(model[-1], choice, grouped)
+        intervals = _check_intervals(model[-1], choice, some)
     except KeyboardInterrupt:
         warnings.warn("interrupted: model and scores are there, what is known of the graph is not.", stacklevel=2)
     return TableFit(model, choice, judgement, path, stability, intervals)
