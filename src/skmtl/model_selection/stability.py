@@ -165,8 +165,9 @@ def _halves(
 
 def _strata(labels: Labels, groups: NDArray[np.intp]) -> NDArray[np.intp]:
     """What to halve evenly: in long format the task that most rows of a group are of."""
-    counts = np.zeros((groups.max() + 1, labels.n_tasks if labels.long else 1))
-    np.add.at(counts, (groups, labels.tasks if labels.long else 0), 1.0)
+    tasks = labels.tasks if labels.long else np.zeros(labels.n_rows, dtype=np.intp)
+    counts = np.zeros((groups.max() + 1, labels.n_tasks))
+    np.add.at(counts, (groups, tasks), 1.0)
     return counts.argmax(axis=1)
 
 
