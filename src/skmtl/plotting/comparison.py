@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skmtl.model_selection import compare_methods
+from skmtl.model_selection.score_words import call_score
 from skmtl.plotting.canvas import GREY, VERDICTS, prepare_axes, short_names
 
 # Methods of one task stand this close to one another; tasks are one apart.
@@ -78,7 +79,7 @@ class ComparisonDisplay:
         self.ax_.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
         self.ax_.set_yticks(range(len(tasks)), short_names(tasks))
         self.ax_.invert_yaxis()
-        scoring = self.comparison["scoring"].iloc[0]
+        scoring = call_score(self.comparison["scoring"].iloc[0])
         self.ax_.set(
             xlabel=f"{scoring} less that of independent tasks\n(right of zero sharing helps)",
             title=methods[0] if len(methods) == 1 else "",

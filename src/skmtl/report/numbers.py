@@ -1,8 +1,10 @@
-"""Numbers as people read them; a dash stands for those that are missing."""
+"""Numbers and names of scores as people read them; a dash stands for numbers that are missing."""
 
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+
+from skmtl.model_selection.score_words import call_score, explain_score
 
 MISSING = "\N{EN DASH}"
 
@@ -25,6 +27,8 @@ def fact(value: Any) -> str:
 
 
 FILTERS: dict[str, Callable[[Any], str]] = {
+    "called": call_score,
+    "explained": explain_score,
     "fact": fact,
     "number": partial(format_number, form=".4g"),
     "short": partial(format_number, form=".2g"),
