@@ -109,6 +109,8 @@ def test_what_only_looks_like_a_number_stays_text(tmp_path):
         ("t.csv", b"PK\x03\x04rest", "a workbook or an archive by its content"),
         ("t.csv", b"\xd0\xcf\x11\xe0rest", "an old workbook of Excel by its content"),
         ("t.csv", b"PAR1rest", "a Parquet file by its content"),
+        ("t.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "is no text by its content"),
+        ("t.csv", b"a,b\n1,2\n1,2,3,4\n", r"\(line 3 has 4 fields instead of 2\); check its quotes"),
     ],
 )
 def test_files_of_other_programs_are_refused_by_name(tmp_path, name, content, part):

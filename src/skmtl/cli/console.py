@@ -129,6 +129,8 @@ def warnings_as_notes() -> Iterator[None]:
 
 def make_folder(folder: Path, *, overwrite: bool = False) -> None:
     """Create the folder before the work starts, or say in one sentence why that is not possible."""
+    if folder.is_file():
+        raise ValueError(f"{folder} is a file; --out names a folder, which is made for model and report.")
     if not overwrite and folder.is_dir() and any(folder.iterdir()):
         raise ValueError(f"{folder} has files already; name another folder, or say --overwrite to replace them.")
     try:

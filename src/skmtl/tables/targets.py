@@ -91,13 +91,19 @@ def make_classes(frame: pd.DataFrame, targets: Sequence[str]) -> tuple[Any, str]
         return frame[list(targets)].astype("Float64").astype(float), "Classification: every target is 0 or 1."
     name = targets[0]
     y = frame[name]
-    y = y.astype(float).astype(int) if holds_numbers(y) and (y.astype(float) % 1 == 0).all() else y.astype(object)
+    broken = y[y.astype(float) % 1 != 0] if holds_numbers(y) else y.iloc[:0]
+    y = y.astype(float).astype(int) if holds_numbers(y) and not len(broken) else y.astype(object)
     classes = y.unique()
     if len(classes) > MOST_CLASSES:
         raise ValueError(
             f"target {name!r} has {len(classes)} different values such as {classes[0]!r}, too many for classes: "
             f"there may be {MOST_CLASSES} at most; name another target, or take it for numbers (--regression, "
             "classification=False)."
+        )
+    if len(broken):
+        raise ValueError(
+            f"target {name!r} holds numbers such as {broken.iloc[0]:g}, which are no classes; take it for numbers "
+            "(--regression, classification=False), or write its classes as whole numbers or as text."
         )
     if len(classes) < 2:
         raise ValueError(f"target {name!r} is {classes[0]!r} in every row; classes need at least two values.")
