@@ -65,6 +65,8 @@ class ComparisonDisplay:
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on the axes given, or on new ones."""
+        if "method" not in self.comparison:
+            raise ValueError("comparison has no column 'method'; pass what compare_methods or judge_model found.")
         known = list(dict.fromkeys(self.comparison["method"]))
         if self.method is not None and self.method not in known:
             raise ValueError(f"method={self.method!r} was not compared; choose one of {', '.join(known)}.")

@@ -231,6 +231,8 @@ def make_problem(frame: pd.DataFrame, roles: ColumnRoles, *, source: PathLike = 
     >>> problem.features.numbers, problem.classification, problem.n_tasks
     (['Chins', 'Situps', 'Jumps'], False, 3)
     """
+    if not isinstance(roles, ColumnRoles):
+        raise TypeError(f"roles={roles!r:.50} does not say what columns are for; pass ColumnRoles(targets=[...]).")
     frame = frame.rename(columns=str)
     check_unique_names(source, list(frame.columns))
     check_names(source, frame, roles)
