@@ -28,6 +28,7 @@ from skmtl.model_selection.verdict import ALL_TASKS
 from skmtl.penalties import PENALTIES, Fixed, Sparse
 from skmtl.plotting.names import cut, split_name
 from skmtl.report import read_aloud, render, summarize
+from skmtl.report.numbers import short_number
 from skmtl.report.page import embed
 from skmtl.report.pictures import draw_path, draw_predictions
 
@@ -546,3 +547,11 @@ def test_both_pictures_of_predictions_have_the_same_axes():
     heights = [int(up) for _, up in dots]
     assert heights == sorted(heights, reverse=True)
     assert len(set(heights)) == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0123, "0.012"), (-0.5, "\u22120.5"), (130.4, "130"), (-1900.0, "\u22121900"), (2e5, "2e+05"), (None, "\u2013")],
+)
+def test_short_numbers_have_no_powers_of_ten_where_they_need_none(value, text):
+    assert short_number(value) == text

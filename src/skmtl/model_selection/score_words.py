@@ -9,7 +9,7 @@ SCORE_WORDS = {
     "task_accuracy": ("accuracy per task", "the share of labels that are right"),
     "accuracy": ("accuracy", "the share of rows that are right"),
     "average_precision": ("average precision", "how far up the order of rows those of the class are; at most 1"),
-    "roc_auc": ("area under the ROC curve", "1 is perfect, 0.5 is chance"),
+    "roc_auc": ("AUC", "the area under the ROC curve: 1 is perfect, 0.5 is chance"),
 }
 
 

@@ -246,7 +246,7 @@ def make_problem(frame: pd.DataFrame, roles: ColumnRoles, *, source: PathLike = 
     classification = are_classes(frame, roles.targets) if roles.classification is None else roles.classification
     Y, about = (make_classes if classification else make_numbers)(frame, roles.targets)
     if classification and rarest_share(Y) < RARE:
-        about += f" A class has less than {RARE:.0%} of the labels, so that scores are areas under the curve (roc_auc)."
+        about += f" A class has less than {RARE:.0%} of the labels; unless another is asked for, AUC is the score."
     features = sort_columns(frame, _feature_names(frame, roles), asked=roles.features)
     places = [place for place, name in enumerate(frame.columns, start=1) if _has_no_name(name)]
     notes += [f"Column {place} has no name and is left out." for place in places]
