@@ -82,21 +82,18 @@ def ends_table(own, others, sets):
 
 
 def targets_table(own, others, sets):
-    """labels of targets of which one value has more than half, covered by intervals of 50%, in percent.
-
-    Splits in which the training labels are all that value are apart from the others.
-    """
-    lines = heading(
-        "set", "target", "that value", "splits with it alone", "covered", "other splits", "covered", "of these"
-    )
+    """targets of which one value has more than nine tenths: labels covered by intervals of 50%, in percent."""
+    # Splits in which all training labels are that value are apart from the others.
+    lines = heading("set", "target", "that value", "alone in", "covered", "not in", "covered", "that value", "others")
     for name, of in by_set(own, sets):
         for t in range(of[0]["tasks"]):
             found = [row["targets"][t] for row in of]
             common, other = (sum(one[key] for one in found) for key in ("common", "other"))
-            if common > other:
+            if common > 9 * other:
                 alone, mixed = ([one for one in found if one["alone"] is is_so] for is_so in (True, False))
                 share = f"{100.0 * common / (common + other):.1f}"
-                values = [share, len(alone), percent(alone), len(mixed), percent(mixed), percent(mixed, ["other"])]
+                parts = [percent(mixed, keys) for keys in (("common", "other"), ("common",), ("other",))]
+                values = [share, len(alone), percent(alone), len(mixed), *parts]
                 lines.append(f"| {name} | {t + 1} | " + " | ".join(str(value) for value in values) + " |")
     return lines
 
