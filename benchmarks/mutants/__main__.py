@@ -188,7 +188,7 @@ def show(options):
     known, before, found = read(options.results), read(options.results, first=True), all_mutants()
     wanted = {key for key, row in known.items() if options.seed in (0, row.get("seed", 0))}
     print(f"{'package':18} {'mutants':>8} {'drawn':>6} {'killed':>7} {'score':>6} {'at first':>8}")
-    for package, group in [*found.items(), ("all", [m for group in found.values() for m in group])]:
+    for package, group in [*found.items(), ("all", [m for one in found.values() for m in one])]:
         drawn = [m.key for m in group if m.key in wanted]
         killed, at_first = (sum(is_killed(rows[key]) for key in drawn) for rows in (known, before))
         score = f"{killed / len(drawn):6.1%}" if drawn else "     -"
