@@ -123,7 +123,8 @@ class KernelDesign:
             raise not_psd(values[0])
         if intercept:
             _check_constant_direction(values, vectors.T @ (Ke - eKe * e), eKe, tolerance)
-        error = KERNEL_ERROR * size
+        # Negative ones are nothing but rounding.
+        error = max(KERNEL_ERROR * size, -float(values.min(initial=0.0)))
         keep = values > 2.0 * error
         self.values, self._vectors = values[keep], vectors[:, keep]
         # Where all eigenvalues that there can be are kept, there is nothing outside.
