@@ -19,6 +19,7 @@ from skmtl import MultiTaskRegressor, minimize_structure
 from skmtl._linalg import positive_cubic_root
 from skmtl.features.metric import scale_from_slopes
 from skmtl.losses import LOSSES
+from skmtl.losses.corners import shares
 from skmtl.penalties import PENALTIES, Cluster, Fixed, Groups, Laplacian, Sparse, Trace
 from skmtl.penalties._newton import soft_threshold
 from skmtl.solvers.missing_labels import MissingLabelRidge
@@ -719,6 +720,16 @@ def test_constants_add_what_is_not_known_about_them(rng):
     _, std = est.predict(np.full((1, 3), 50.0), return_std=True)
     sigma = est.noise_ * np.sqrt(w.mean())
     np.testing.assert_allclose(std[0] ** 2, sigma**2 / w.sum() + est.noise_**2, rtol=1e-6)
+
+
+@evaluates(r"\max(0, z) = \max_{0 \le p \le 1} p z", "m/(1 - p) - m/p = z")
+def test_ramps_and_their_shares():
+    z = np.array([-2.0, -0.3, 0.0, 0.7, 5.0])
+    np.testing.assert_allclose(np.maximum(0.0, z), np.max(np.linspace(0, 1, 11)[:, None] * z, axis=0))
+    for m in (1.0, 0.01):
+        p, rest = shares(z, m)
+        np.testing.assert_allclose(m / (1 - p) - m / p, z, atol=1e-9)
+        np.testing.assert_allclose(rest, 1 - p, atol=1e-15)
 
 
 def test_every_formula_of_the_page_is_evaluated():

@@ -20,17 +20,12 @@ def entries(rng, loss, shape=(40, 3)):
 
 
 CORNERS = [name for name, loss in LOSSES.items() if loss.has_corner]
-SMOOTHED = [f"smoothed {name}" for name in CORNERS]
 ENTRYWISE = [name for name, loss in LOSSES.items() if not loss.has_corner and not loss.couples_tasks]
-
-
-def make(name):
-    return LOSSES[name.removeprefix("smoothed ")]().smoothed(0.3) if name in SMOOTHED else LOSSES[name]()
 
 
 @pytest.mark.parametrize("name", ENTRYWISE)
 def test_gradient_and_curvature_are_derivatives(name, rng):
-    loss = make(name)
+    loss = LOSSES[name]()
     Y, F, weight = entries(rng, loss)
     D, h = rng.standard_normal(F.shape), 1e-5
     slope = (loss.value(Y, F + h * D, weight) - loss.value(Y, F - h * D, weight)) / (2 * h)
@@ -43,10 +38,10 @@ def test_gradient_and_curvature_are_derivatives(name, rng):
     np.testing.assert_allclose(difference[steady], expected[steady], rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", [*LOSSES, *SMOOTHED])
+@pytest.mark.parametrize("name", LOSSES)
 def test_conjugate_meets_the_loss_at_its_gradient_and_nowhere_else(name, rng):
     """Fenchel: V(f) + V*(u) >= u f for every u in the domain, with equality at the gradient."""
-    loss = make(name)
+    loss = LOSSES[name]()
     Y, F, weight = entries(rng, loss)
     value, gradient = loss.value(Y, F, weight), loss.gradient(Y, F, weight)
     assert value + loss.conjugate(Y, gradient, weight) == pytest.approx(np.sum(gradient * F), rel=1e-10)
@@ -74,21 +69,6 @@ def test_conjugate_is_infinite_outside_its_domain(name, rng):
     # Beyond every slope that the loss has: against the label, and below it.
     far = 100.0 * weight * (Y if not loss.nonnegative_targets else -1.0 - Y)
     assert loss.conjugate(Y, far, weight) == np.inf
-
-
-@pytest.mark.parametrize("width", [0.4, 1e-6])
-@pytest.mark.parametrize("name", CORNERS)
-def test_a_smoothed_loss_lies_below_and_its_slopes_are_dual_points_of_the_loss(name, width):
-    loss = LOSSES[name]()
-    smooth = loss.smoothed(width)
-    assert loss.has_corner
-    assert not smooth.has_corner
-    one = np.ones((1, 1))
-    for f in np.linspace(-3, 3, 101):
-        u = smooth.gradient(one, f * one, one)
-        cost = loss.value(one, f * one, one) + loss.conjugate(one, u, one) - u.item() * f
-        assert -1e-12 <= cost <= width + 1e-12
-        assert smooth.value(one, f * one, one) <= loss.value(one, f * one, one)
 
 
 @pytest.mark.parametrize("alpha", [1e-1, 1e-4, 1e-6])

@@ -30,6 +30,7 @@ CONSTANTS = {
         "solvers/moments.py": "LARGEST_GRAMS",
         "solvers/joint.py": "DIRECT_RIDGE LOOSE_STAGE_TOL",
         "solvers/newton_cg.py": "MAX_FACTOR",
+        "solvers/curvature_inverse.py": "MAX_FACTOR FEW LOST_DIGITS",
         "solvers/systems.py": "SINGLE",
         "solvers/task_blocks.py": "N_SHARED LARGEST_SHARED",
     },
@@ -42,9 +43,9 @@ CONSTANTS = {
         "solvers/screened.py": "HALVINGS",
         "solvers/joint.py": "WARM_ITERATIONS FEW_ITERATIONS DIAGONAL_ROUNDS DIAGONAL_TOL SURROGATE_ROUNDS NEAR_ENOUGH",
         "solvers/missing_labels.py": "START_TOL SIZE_ROUNDS",
-        "solvers/newton_cg.py": (
-            "MAX_BACKTRACKS MAX_NEWTON_STEPS FEWEST_NEWTON_STEPS MAX_CG_STEPS FEW_CG_STEPS MAX_STAGES LINE_SEARCHES"
-        ),
+        "solvers/newton_cg.py": ("MAX_BACKTRACKS MAX_NEWTON_STEPS FEWEST_NEWTON_STEPS MAX_CG_STEPS FEW_CG_STEPS"),
+        "solvers/interior_point.py": "MAX_STEPS PATIENCE",
+        "solvers/curvature_inverse.py": "FEW_STEPS MANY_STEPS",
         "solvers/systems.py": "MAX_ROUNDS MAX_STEPS",
         "estimators/base.py": "REFINEMENTS",
     },
@@ -66,10 +67,8 @@ CONSTANTS = {
         ),
         "solvers/screened.py": "LONE_TOL",
         "solvers/joint.py": "FIRST_ERROR NEAR_ERROR GAIN_ERROR CERTIFY_TOL ENOUGH START_TOL ROUGH_TOL",
-        "solvers/newton_cg.py": (
-            "FORCING ENOUGH_GAIN NARROWER NARROWEST STAGE_GAP SMALLEST_GAP ROUNDING LEAST_CURVATURE FARTHEST "
-            "LONGEST_STEP LINE_TOL"
-        ),
+        "solvers/newton_cg.py": ("FORCING ENOUGH_GAIN SMALLEST_GAP ROUNDING LEAST_CURVATURE FARTHEST"),
+        "solvers/interior_point.py": "NEARLY FORCING EXACT NOTHING_LEFT SMALLEST LEAST",
         "solvers/systems.py": "ROUNDING",
         "targets/scaling.py": "ROUNDING",
         "estimators/metric.py": "ACCURACY",

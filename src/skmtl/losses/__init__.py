@@ -6,9 +6,9 @@ at which the conjugate is finite.
 """
 
 from skmtl.losses.base import LOSSES, Loss, Square
-from skmtl.losses.classification import Hinge, Logistic, SmoothedHinge, SquaredHinge
+from skmtl.losses.classification import Hinge, Logistic, SquaredHinge
 from skmtl.losses.counts import Poisson
-from skmtl.losses.margins import EpsilonInsensitive, Quantile, SmoothedEpsilonInsensitive, SmoothedQuantile
+from skmtl.losses.margins import EpsilonInsensitive, Quantile
 from skmtl.losses.regression import Huber
 from skmtl.losses.softmax import Softmax
 
@@ -21,9 +21,6 @@ __all__ = [
     "Loss",
     "Poisson",
     "Quantile",
-    "SmoothedEpsilonInsensitive",
-    "SmoothedHinge",
-    "SmoothedQuantile",
     "Softmax",
     "Square",
     "SquaredHinge",

@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from skmtl._linalg import Array, Mask
+from skmtl.losses.corners import Ramps
 
 # Dual coefficients may leave the domain of a conjugate by this much: rounding, not a mistake.
 ROUNDING = 1e-12
@@ -53,7 +54,7 @@ class Loss(BaseEstimator):
     free_dual = False
     # Whether the curvature does not depend on the scores: one Newton step is exact.
     quadratic = False
-    # Whether the loss has corners, where Newton's method finds no curvature; ``smoothed`` rounds them.
+    # Whether the loss has corners, where Newton's method finds no curvature: it is the sum of ``ramps``.
     has_corner = False
 
     def check(self) -> None:
@@ -73,7 +74,7 @@ class Loss(BaseEstimator):
         Where ``couples_tasks``, that of a row is the matrix diag(h) - h h' / sum h.
         """
         # Solvers ask ``has_corner`` first. Zero, which is true almost everywhere, would lead Newton's method astray.
-        raise NotImplementedError(f"{self.name!r} has no curvature; use smoothed(width).")
+        raise NotImplementedError(f"{self.name!r} has no curvature; it is the sum of its ramps.")
 
     def conjugate(self, Y: Array, U: Array, weight: Array) -> float:
         """The weighted sum of conjugates; infinite outside the domain. Entries of weight zero must have u = 0."""
@@ -94,12 +95,9 @@ class Loss(BaseEstimator):
         """
         raise NotImplementedError(f"{self.name!r} takes each label by itself.")
 
-    def smoothed(self, width: float) -> "Loss":
-        """The loss with its corners rounded over ``width``; itself if it has none.
-
-        Its gradients u are dual points of the loss near the scores: V(f) + V*(u) - u f is at most width for each label.
-        """
-        return self
+    def ramps(self, Y: Array) -> Ramps:
+        """The ramps that the loss of these labels, of shape (n_labels,), is the sum of, where ``has_corner``."""
+        raise NotImplementedError(f"{self.name!r} has no corners.")
 
 
 def per_weight(U: Array, weight: Array) -> Array:

@@ -5,7 +5,7 @@ from scipy.special import expit, xlogy
 
 from skmtl._linalg import Array, Mask
 from skmtl.losses.base import ROUNDING, Loss, per_weight
-from skmtl.losses.corners import barrier, bend, ramp, shares
+from skmtl.losses.corners import Ramps
 
 
 class Logistic(Loss):
@@ -108,8 +108,8 @@ class Hinge(Loss):
     tex = r"\max(0, 1 - yf)"
     for_classification = has_corner = True
 
-    def smoothed(self, width: float) -> "SmoothedHinge":
-        return SmoothedHinge(width)
+    def ramps(self, Y: Array) -> Ramps:
+        return Ramps(0.0, -Y[None], np.full((1, *Y.shape), -1.0))
 
     def value(self, Y: Array, F: Array, weight: Array) -> float:
         return float(np.sum(weight * np.maximum(1.0 - Y * F, 0.0)))
@@ -120,48 +120,6 @@ class Hinge(Loss):
     def conjugate(self, Y: Array, U: Array, weight: Array) -> float:
         p = _dual_probability(Y, U, weight)
         return np.inf if p is None else float(-np.sum(weight * p))
-
-
-class SmoothedHinge(Hinge):
-    r"""A hinge with its corner rounded.
-
-    .. math:: V(y, f) = \max_{0 \le p \le 1} p (1 - yf) + \tfrac{w}{2} (\log p + \log(1 - p))
-
-    Parameters
-    ----------
-    width : float
-        The width w > 0; dual points are within w / 2 of those of the hinge.
-
-    See Also
-    --------
-    Hinge : The limit of width zero. Newton's method solves a few widths on the way to it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skmtl.losses import Hinge
-    >>> smooth = Hinge().smoothed(0.01)
-    >>> [round(-smooth.gradient(np.ones(1), np.array([f]), np.ones(1)).item(), 3) for f in (0.0, 1.0, 2.0)]
-    [0.995, 0.5, 0.005]
-    """
-
-    has_corner = False
-
-    def __init__(self, width: float) -> None:
-        self.width = width
-
-    def value(self, Y: Array, F: Array, weight: Array) -> float:
-        return float(np.sum(weight * ramp(1.0 - Y * F, 0.5 * self.width)))
-
-    def gradient(self, Y: Array, F: Array, weight: Array) -> Array:
-        return -weight * Y * shares(1.0 - Y * F, 0.5 * self.width)[0]
-
-    def curvature(self, Y: Array, F: Array, weight: Array) -> Array:
-        return weight * bend(1.0 - Y * F, 0.5 * self.width)
-
-    def conjugate(self, Y: Array, U: Array, weight: Array) -> float:
-        p = _dual_probability(Y, U, weight)
-        return np.inf if p is None else float(np.sum(weight * (barrier(p, 0.5 * self.width) - p)))
 
 
 def _dual_probability(Y: Array, U: Array, weight: Array, largest: float = 1.0) -> Array | None:

@@ -30,6 +30,10 @@ class Entries:
     def __len__(self) -> int:
         return len(self.y)
 
+    @property
+    def n_features(self) -> int:
+        return self._Phi.shape[1]
+
     @cached_property
     def _row_kernel(self) -> tuple[Array, NDArray[np.intp]]:
         """The kernel between the rows that have a label, and which of them is each label's."""
@@ -46,6 +50,17 @@ class Entries:
             below = K[place[own]][:, place[own.start :]]
             np.multiply(below, np.repeat(A[t, t:], self.counts[t:]), out=M.T[own, own.start :])
         return M
+
+    def kernel_between(self, chosen: NDArray[np.intp], A: Array) -> Array:
+        """K_ii' A_tt' between some of the labels."""
+        K, place = self._row_kernel
+        row, task = place[chosen], self.task[chosen]
+        return np.asarray(K[np.ix_(row, row)] * A[np.ix_(task, task)])
+
+    def largest(self, h: Array, A: Array) -> float:
+        """The largest h K_ii A_tt."""
+        K, place = self._row_kernel
+        return float(np.max(h * np.diag(K)[place] * np.diag(A)[self.task], initial=0.0))
 
     def task_kernel(self, t: int) -> Array:
         """K_ii' between the labels of one task."""

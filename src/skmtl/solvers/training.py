@@ -13,6 +13,7 @@ from skmtl.objective import Problem, Supervised, predictor_structure
 from skmtl.penalties import StructurePenalty
 from skmtl.solvers.blocks import BlockDesign
 from skmtl.solvers.design import Basis, check_square_and_symmetric, make_design
+from skmtl.solvers.interior_point import InteriorPointStep
 from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.newton_cg import NewtonStep
 from skmtl.solvers.observed import ObservedRows
@@ -257,6 +258,8 @@ def make_supervised(design: Any, labels: Any, loss: Loss, alpha: float, *, inter
     if loss.quadratic:
         rows = labels.arrange(design.rows())
         return MissingLabelRidge(ObservedRows(rows, design.values, labels, intercept=intercept), alpha)
+    if loss.has_corner:
+        return InteriorPointStep(design.rows(), labels, loss, alpha, intercept=intercept)
     return NewtonStep(design.rows(), design.values, labels, loss, alpha, intercept=intercept)
 
 

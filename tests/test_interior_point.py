@@ -1,0 +1,176 @@
+"""Losses with corners: sums of ramps, and the interior point method that minimizes them."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from test_missing_labels import LAYOUTS, make_structure, observe
+
+from skmtl import MultiTaskClassifier, MultiTaskRegressor
+from skmtl.losses import LOSSES
+from skmtl.losses.corners import shares
+from skmtl.solvers import curvature_inverse
+from skmtl.solvers.curvature import LabelCurvature
+from skmtl.solvers.entries import Entries
+from skmtl.solvers.interior_point import InteriorPointStep
+from skmtl.solvers.whitening import Whitening
+from skmtl.targets import TableLabels
+
+CORNERS = [name for name, loss in LOSSES.items() if loss.has_corner]
+ALPHA = 0.02
+
+
+def of_classes(labels):
+    """The same with labels -1 and +1, which every loss takes."""
+    return labels.with_labels(np.where(labels.y > 0.0, 1.0, -1.0), labels.weight)
+
+
+def make_step(rng, name, layout="table", *, intercept=True, alpha=ALPHA):
+    labels = of_classes(LAYOUTS[layout](rng))
+    rows, _, _ = observe(rng, labels, intercept=intercept)
+    return InteriorPointStep(rows, labels, LOSSES[name](), alpha, intercept=intercept)
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """Counts the steps that are taken."""
+    taken, one = [], InteriorPointStep._step
+    monkeypatch.setattr(InteriorPointStep, "_step", lambda *given: taken.append(1) or one(*given))
+    return taken
+
+
+@pytest.mark.parametrize("name", CORNERS)
+def test_a_loss_with_corners_is_the_sum_of_its_ramps(name, rng):
+    loss = LOSSES[name]()
+    Y, F = np.sign(rng.standard_normal(50)), 3.0 * rng.standard_normal(50)
+    slope, sign, offset = loss.ramps(Y)
+    each = slope * (F - Y) + np.maximum(sign * F - offset, 0.0).sum(axis=0)
+    assert np.all(np.abs(sign) == 1.0)
+    for y, f, value in zip(Y, F, each, strict=True):
+        assert loss.value(np.array([y]), np.array([f]), np.ones(1)) == pytest.approx(value, abs=1e-12)
+    # Whatever shares the ramps have, their slopes are dual points.
+    p = rng.random(sign.shape)
+    assert np.isfinite(loss.conjugate(Y, slope + np.sum(sign * p, axis=0), np.ones(50)))
+
+
+@pytest.mark.parametrize("m", [1.0, 1e-8])
+def test_shares_of_a_ramp_solve_their_equation(m):
+    z = np.concatenate([-np.logspace(-9, 3, 25), np.logspace(-9, 3, 25)])
+    b, rest = shares(z, m)
+    np.testing.assert_allclose(b + rest, 1.0)
+    np.testing.assert_allclose(m / rest - m / b, z, rtol=1e-6, atol=1e-6 * m)
+    cost = np.where(z > 0.0, rest * z, -b * z)
+    assert np.all((cost >= 0.0) & (cost <= m * (1.0 + 1e-12)))
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", CORNERS)
+def test_no_neighbour_is_better_and_the_dual_point_says_so(name, layout, intercept, rng):
+    step, A = make_step(rng, name, layout, intercept=intercept), make_structure(rng)
+    fit = step.solve(A, tol=1e-9)
+    bound = fit.dual(1.0) - ALPHA * np.sum(A * fit.Q)
+    assert fit.value * (1.0 - 1e-9) <= bound <= fit.value * (1.0 + 1e-14)
+    W, b, labels = fit.coefficients(), fit.intercept, step.labels
+
+    def value(V, c):
+        F = labels.scores(step.Phi, V) + labels.spread(c)
+        return step.loss.value(labels.y, F, labels.weight) / step.n + ALPHA * np.trace(V @ np.linalg.solve(A, V.T))
+
+    assert value(W, b) == pytest.approx(fit.value, rel=1e-10)
+    for size in (1e-1, 1e-3):
+        for _ in range(20):
+            change = rng.standard_normal(len(b)) if intercept else np.zeros(len(b))
+            assert value(W + size * rng.standard_normal(W.shape), b + size * change) >= bound
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("name", CORNERS)
+def test_a_dozen_steps_are_enough_and_few_from_near_by(name, scale, rng, steps):
+    """Whatever the size of the kernel; a structure that changes by a little is not solved from the beginning."""
+    step, A = make_step(rng, name, alpha=ALPHA * scale), make_structure(rng) * scale
+    assert step.solve(A, tol=1e-8).gap <= 1e-8
+    from_nothing = len(steps)
+    assert 3 < from_nothing <= 20
+    assert step.solve(A + 1e-3 * np.diag(np.diag(A)), tol=1e-6).gap <= 1e-6
+    assert 0 < len(steps) - from_nothing < from_nothing
+
+
+@pytest.mark.parametrize("name", CORNERS)
+def test_labels_that_can_be_fitted_leave_a_value_near_zero_that_is_proved(name, rng, steps):
+    """The gap is a share of the value all the same."""
+    step, A = make_step(rng, name, alpha=1e-9), make_structure(rng)
+    assert step.solve(A, tol=1e-6).gap <= 1e-6
+    assert len(steps) < 40
+
+
+def test_steps_end_where_rounding_has_the_say(rng, steps):
+    """Of a kernel of 1e40 no dual point is exact enough: the value is the least, and nobody walks on to the limit."""
+    step, A = make_step(rng, "quantile"), make_structure(rng)
+    huge = make_step(np.random.default_rng(0), "quantile", alpha=1e-3)
+    huge.Phi = 1e20 * huge.Phi
+    steps.clear()
+    fit = huge.solve(A, tol=1e-9)
+    assert len(steps) < 40
+    scores = huge.labels.scores(huge.Phi, fit.coefficients()) + huge.labels.spread(fit.intercept)
+    assert np.isfinite(fit.value)
+    assert fit.value <= step.loss.value(huge.labels.y, scores, huge.labels.weight) / huge.n * (1.0 + 1e-6)
+    assert fit.value < 0.9 * step.loss.value(huge.labels.y, 0.0 * scores, huge.labels.weight) / huge.n
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_both_inverses_of_the_hessian_are_inverses(layout, intercept, rng, monkeypatch):
+    labels, A = LAYOUTS[layout](rng), make_structure(rng)
+    rows, _, _ = observe(rng, labels, intercept=intercept)
+    Phi, n, alpha = labels.arrange(rows), float(labels.weight.sum()) / labels.n_tasks, 0.03
+    entries, basis = Entries(Phi, labels, intercept=intercept), Whitening(A)
+    h = labels.weight * rng.uniform(0.1, 5.0, labels.y.shape)
+    curvature = LabelCurvature(labels, Phi, h, intercept=intercept)
+    V = rng.standard_normal((Phi.shape[1], len(A)))
+    product = basis.whiten_gradient(curvature.normal(basis.unwhiten(V))) / n + 2.0 * alpha * V
+    for few in (np.inf, 0.0):
+        monkeypatch.setattr(curvature_inverse, "FEW", few)
+        inverse = curvature_inverse.make_inverse(entries, curvature, h[entries.place], basis, n, alpha)
+        assert isinstance(inverse, curvature_inverse.LabelInverse) == (few > 0.0)
+        np.testing.assert_allclose(inverse(product), V, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", CORNERS)
+def test_problems_beyond_a_factor_have_the_same_solution(name, rng, monkeypatch):
+    """Of the labels those of the largest curvature make a factor, and conjugate gradients see to the others."""
+    step, A = make_step(rng, name, "table"), make_structure(rng)
+    whole = step.solve(A, tol=1e-8).value
+    monkeypatch.setattr(curvature_inverse, "MAX_FACTOR", 40)
+    again = InteriorPointStep(step.Phi, step.labels, step.loss, ALPHA, intercept=True).solve(A, tol=1e-8)
+    assert again.gap <= 1e-8
+    assert again.value == pytest.approx(whole, rel=1e-7)
+
+
+@pytest.mark.parametrize("name", CORNERS)
+def test_weights_of_labels_are_repetitions(name, rng):
+    Y, A = np.sign(rng.standard_normal((20, 4))), make_structure(rng)
+    rows = rng.standard_normal((20, 5))
+    twice = np.repeat([0, 1], [10, 10])
+    weighted = TableLabels(Y, np.tile(1.0 + twice[:, None], (1, 4)))
+    again = np.concatenate([np.arange(20), np.flatnonzero(twice)])
+    repeated = TableLabels(Y[again], np.ones((30, 4)))
+    one = InteriorPointStep(rows, weighted, LOSSES[name](), ALPHA, intercept=True).solve(A, tol=1e-9)
+    other = InteriorPointStep(rows[again], repeated, LOSSES[name](), ALPHA, intercept=True).solve(A, tol=1e-9)
+    assert one.value == pytest.approx(other.value, rel=1e-8)
+
+
+@pytest.mark.parametrize("name", CORNERS)
+def test_kernels_of_huge_entries_are_solved_in_few_rounds(name, rng, steps):
+    """Features of 1e4 with a quartic kernel: what was followed over ever narrower corners for twenty seconds."""
+    X = 1e4 * rng.standard_normal((40, 3))
+    Y = np.sign(X @ rng.standard_normal((3, 4)))
+    cls = MultiTaskClassifier if LOSSES[name].for_classification else MultiTaskRegressor
+    est = cls(loss=name, kernel="poly", degree=4, alpha=0.5, penalty="independent", tol=1e-5)
+    with warnings.catch_warnings():
+        # Most of its directions are lost to rounding, and the fit says so.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        est.fit(X, Y if cls is MultiTaskRegressor else (Y > 0).astype(float))
+    assert np.isfinite(est.solution_.objective)
+    assert len(steps) < 1000
