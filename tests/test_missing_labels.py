@@ -244,6 +244,32 @@ def test_tolerances_are_kept(rng, road):
     assert objectives[0] <= objectives[1] * (1.0 + 1e-3)
 
 
+@pytest.mark.parametrize("road", ROADS)
+def test_the_gap_of_a_step_is_what_it_may_gain(rng, road):
+    _, _, observed = observe(rng, make_table(rng), intercept=True, rank=12)
+    A = make_structure(rng)
+    best = MissingLabelRidge(observed, 1e-2, "labels").solve(A)
+    assert abs(best.gap) <= 1e-9
+    rough = MissingLabelRidge(observed, 1e-2, road).solve(A, tol=0.3)
+    assert rough.value - best.value <= (rough.gap + 1e-9) * rough.value
+    # The dual coefficients are as far off as the predictors, or farther.
+    assert rough.gap <= 10.0 * (0.3**2 + 1e-9)
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_a_rough_answer_is_no_exact_one(rng, road, monkeypatch):
+    """However cheap the rough one was, who asks again for the same structure gets what was asked for."""
+    monkeypatch.setattr(skmtl.solvers.missing_labels, "roughly_cheaper", lambda *_: True)
+    _, _, observed = observe(rng, make_table(rng), intercept=True, rank=12)
+    A, problem = make_structure(rng), MissingLabelRidge(observed, 1e-2, road)
+    problem.solve(A, tol=0.5)
+    exact = MissingLabelRidge(observed, 1e-2, "labels").solve(A).coefficients()
+    again = problem.solve(A, tol=1e-9)
+    np.testing.assert_allclose(again.coefficients(), exact, atol=1e-6 * np.abs(exact).max())
+    # And who asks for less gets it without work.
+    assert problem.solve(A, tol=1e-3) is again
+
+
 # The model of the costs -----------------------------------------------------------------------------------------------
 
 

@@ -18,6 +18,8 @@ def make(rng, layout, n=30, n_tasks=3):
     if layout == "long":
         weight *= np.arange(n_tasks) == rng.integers(0, n_tasks, n)[:, None]
         weight[~weight.any(axis=1), 1] = 2.0**-10
+        # Some rows count for nothing.
+        weight[3:6] = 0.0
     labels = make_labels(np.where(weight > 0, Y, np.nan), weight)
     assert isinstance(labels, LongLabels if layout == "long" else TableLabels)
     rows = [np.flatnonzero(w > 0) for w in weight.T]
@@ -96,6 +98,14 @@ def test_a_task_without_labels_stays_without_weight(rng):
     stats = labels.stats()
     assert stats.lowest[1] == np.inf
     assert stats.total[1] == 0.0
+    for center in (True, False):
+        scaled, scaling = standardize(labels, center=center, scale=True)
+        assert (scaling.mean[1], scaling.scale[1]) == (0.0, 1.0)
+        np.testing.assert_array_equal(scaled.y[:, 1], 0.0)
+    # Nor has it a say in how large targets are.
+    tiny = TableLabels(1e-90 * labels.y, weight)
+    with pytest.raises(ValueError, match="scale_targets"):
+        standardize(tiny, center=True, scale=False)
 
 
 @pytest.mark.parametrize("value", [0.0, 3.0, -1e9, 0.1])
@@ -142,8 +152,7 @@ def test_normal_matrices_are_those_of_centered_rows(layout, center, rng):
     labels, _, _, rows = make(rng, layout)
     Phi, W = rng.standard_normal((30, 4)) + 3.0, rng.standard_normal((4, 3))
     h = rng.uniform(0.1, 3.0, labels.y.shape)
-    if not labels.long:
-        h = h * (labels.weight > 0)
+    h = h * (labels.weight > 0)
     expected = []
     for t in range(3):
         own, weight = task_rows(labels, Phi, h, t, rows)
