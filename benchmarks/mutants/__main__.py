@@ -102,7 +102,7 @@ def tests_of(mutant, tests, places, known):
     Quick ones come first, and those of a kind that saw other mistakes in the same file. The same test with another
     parameter seldom sees what the first did not, and counts as if it took longer.
     """
-    entering = places[f"{mutant.path}:{mutant.function}"] | places[DECLARED]
+    entering = places[f"{mutant.path}:{mutant.function}"] | (set() if mutant.function else places[DECLARED])
     seen = Counter(kind(row["by"]) for row in known.values() if row.get("by") and row["path"] == mutant.path)
     chosen = sorted((tests[name]["seconds"], name) for name in entering)
     turns, ordered = Counter(), []
@@ -193,7 +193,7 @@ def show(options):
     known, before, found = read(options.results), read(options.results, first=True), all_mutants()
     wanted = {key for key, row in known.items() if options.seed in (0, row.get("seed", 0))}
     print(f"{'package':18} {'mutants':>8} {'drawn':>6} {'killed':>7} {'score':>6} {'at first':>8}")
-    for package, group in [*found.items(), ("all", [m for group in found.values() for m in group])]:
+    for package, group in [*found.items(), ("all", [m for some in found.values() for m in some])]:
         drawn = [m.key for m in group if m.key in wanted]
         killed, at_first = (sum(is_killed(rows[key]) for key in drawn) for rows in (known, before))
         score = f"{killed / len(drawn):6.1%}" if drawn else "     -"

@@ -119,7 +119,8 @@ def _walk(node, parent, function, scope):
         for child in value if isinstance(value, list) else [value]:
             if not isinstance(child, ast.AST) or _is_left_alone(child):
                 continue
-            inside, within = function, scope
+            # Values by default are no part of the function's code.
+            inside, within = "" if isinstance(node, ast.arguments) else function, scope
             if isinstance(child, ast.FunctionDef):
                 inside, within = scope + child.name, f"{scope}{child.name}.<locals>."
             elif isinstance(child, ast.ClassDef):
