@@ -244,16 +244,22 @@ def test_tolerances_are_kept(rng, road):
     assert objectives[0] <= objectives[1] * (1.0 + 1e-3)
 
 
+@pytest.mark.parametrize("alpha", [1e-2, 10.0])
 @pytest.mark.parametrize("road", ROADS)
-def test_the_gap_of_a_step_is_what_it_may_gain(rng, road):
+def test_the_gap_of_a_step_is_what_it_may_gain_and_what_was_asked_for(rng, road, alpha):
     _, _, observed = observe(rng, make_table(rng), intercept=True, rank=12)
     A = make_structure(rng)
-    best = MissingLabelRidge(observed, 1e-2, "labels").solve(A)
+    best = MissingLabelRidge(observed, alpha, "labels").solve(A)
     assert abs(best.gap) <= 1e-9
-    rough = MissingLabelRidge(observed, 1e-2, road).solve(A, tol=0.3)
-    assert rough.value - best.value <= (rough.gap + 1e-9) * rough.value
-    # The dual coefficients are as far off as the predictors, or farther.
-    assert rough.gap <= 10.0 * (0.3**2 + 1e-9)
+    for tol in (0.3, 1e-3):
+        rough = MissingLabelRidge(observed, alpha, road).solve(A, tol=tol)
+        assert rough.value - best.value <= (rough.gap + 1e-9) * rough.value
+        # The gap that is asked for is relative to the penalty, which is less than the value.
+        assert rough.gap <= 2.0 * tol**2 + 1e-9
+    system = TaskBlockSystem(observed, *np.linalg.eigh(A), observed.n * alpha, np.zeros_like(observed.cross), 1e-6)
+    exact = best.coefficients()
+    np.testing.assert_allclose(system.W, exact, atol=1e-2 * np.abs(exact).max())
+    assert system.norm == pytest.approx(np.trace(exact @ np.linalg.solve(A, exact.T)), rel=1e-2)
 
 
 @pytest.mark.parametrize("road", ROADS)
