@@ -1,0 +1,54 @@
+"""What stands for an argument that nobody gives is what the documentation says."""
+
+import ast
+import importlib
+import inspect
+import re
+
+import pytest
+from numpydoc.docscrape import FunctionDoc
+
+ROOMS = ("skmtl", "skmtl.losses", "skmtl.penalties", "skmtl.features", "skmtl.model_selection")
+
+
+def public():
+    """Functions, classes and public methods by their names."""
+    for room in ROOMS:
+        module = importlib.import_module(room)
+        for name in module.__all__:
+            value = getattr(module, name)
+            if inspect.isclass(value) or inspect.isfunction(value):
+                yield f"{room}.{name}", value
+            if inspect.isclass(value):
+                for key, method in inspect.getmembers(value, inspect.isfunction):
+                    if not key.startswith("_") and (method.__module__ or "").startswith("skmtl"):
+                        yield f"{room}.{name}.{key}", method
+
+
+PUBLIC = dict(public())
+
+
+def documented(value):
+    """Parameters and the default that the documentation names for them; None where they are optional."""
+    if not inspect.getdoc(value):
+        return {}
+    found = {}
+    for entry in FunctionDoc(value)["Parameters"]:
+        said = re.search(r"default=(.+?)$", entry.type)
+        if said or "optional" in entry.type:
+            found |= {name.strip("* "): said[1] if said else "None" for name in entry.name.split(",")}
+    return found
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_defaults_are_those_of_the_documentation(name):
+    value = PUBLIC[name]
+    parameters = inspect.signature(value).parameters
+    said = documented(value)
+    for key, parameter in parameters.items():
+        if key in said and parameter.default is not parameter.empty:
+            try:
+                expected = ast.literal_eval(said[key])
+            except (ValueError, SyntaxError):
+                continue
+            assert parameter.default == expected, f"{name}: {key}={parameter.default!r}, documented as {said[key]}"
