@@ -172,6 +172,8 @@ def test_what_is_given_is_judged_as_it_is(rng):
     estimator = MultiTaskRegressor(Sparse(0.8), alpha=0.05, kernel="rbf", gamma=0.3)
     choice = given_parameters(estimator, X, Y)
     assert choice.estimator is estimator
+    other = quick_search("trace")
+    assert given_parameters(estimator, X, Y, search=other).search is other
     judgement = judge_choice(choice, X, Y)
     scores = judgement.comparison
     assert scores["task"].tolist() == ["y0", "y1", "y2", "(all tasks)"]

@@ -74,6 +74,18 @@ def test_the_best_width_is_refined(bent):
     assert fine.best_score_ >= coarse.best_score_
 
 
+def test_a_kernel_without_a_width_has_none_to_refine_and_relations_are_tried_all_the_same(rng):
+    X = rng.standard_normal((60, 4))
+    Y = X @ rng.standard_normal((4, 3)) + 0.1 * rng.standard_normal((60, 3))
+    options = {"cv": 3, "alphas": [1e-3, 1e-2], "mus": [0.9], "metric_rounds": 0}
+    search = MultiTaskRegressorCV(**options).fit(X, Y)
+    assert search.best_estimator_.kernel == "linear"
+    widths = {(row["kernel"], row["gamma"]) for row in search.cv_results_["params"]}
+    coarse = MultiTaskRegressorCV(kernel=["linear", "rbf", "laplacian"], **options).fit(X, Y)
+    assert widths == {(row["kernel"], row["gamma"]) for row in coarse.cv_results_["params"]}
+    assert {row["penalty"].name for row in search.cv_results_["params"]} == {"independent", "sparse"}
+
+
 @pytest.mark.parametrize("case", ["loo", "sparse rows", "many rows", "loss"])
 def test_what_costs_too_much_is_left_out(case, bent, monkeypatch):
     X, Y = bent

@@ -235,8 +235,8 @@ def check_weight(weight: Any, X: Any, n_tasks: int | None = None) -> Array:
             expected = f"({n_rows},) or ({n_rows}, {n_tasks})"
             raise ValueError(f"sample_weight has shape {weight.shape}; it must be {expected}.")
     else:
-        if np.ndim(weight) == 1:
-            check_rows(weight, X.shape[0], "sample_weight")
+        if weight is not None and np.asarray(weight).ndim == 1:
+            check_rows(np.asarray(weight), X.shape[0], "sample_weight")
         weight = np.asarray(_as_float("sample_weight", _check_sample_weight, weight, X, dtype=np.float64))
     if weight.min() < 0.0:
         raise ValueError(f"sample_weight has a negative entry, {weight.min():.3g}; weights must be >= 0.")
