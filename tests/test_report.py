@@ -576,3 +576,14 @@ def test_names_in_a_still_picture_are_above_tasks_whose_lines_lead_down(rng):
     circles = [float(y) for y in re.findall(r'<circle cx="[^"]*" cy="([^"]*)"', drawn)]
     texts = [float(y) for y in re.findall(r'<text x="[^"]*" y="([^"]*)"', drawn)]
     assert texts[0] < circles[0] < circles[1] < texts[1]
+
+
+@pytest.mark.parametrize(("n_tasks", "folded"), [(12, False), (40, True)])
+def test_long_lists_of_tasks_unfold(n_tasks, folded, rng):
+    names = [f"task {t}" for t in range(n_tasks)]
+    X, Y = named_tasks(rng, names)
+    one = {"task_a": names[0], "task_b": names[1], "frequency": 1.0, "steadiness": 9.0, "stable": True, "mu": 0.5}
+    stability = pd.DataFrame([{**one, "weight": 1.0, "weight_low": 0.9, "weight_high": 1.1}])
+    _, document = read(MultiTaskRegressor("independent").fit(X, Y), stability=stability)
+    assert (f"Not related to any other task {n_tasks - 2} tasks" in document.text) == folded
+    assert f"task {n_tasks - 1}" in document.text
