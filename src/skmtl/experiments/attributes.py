@@ -91,7 +91,7 @@ def evaluate(prepared: AnimalImages, settings: Params, *, part: str, size: int, 
     """All methods on the examples of one seed."""
     sample = Sample(prepared, settings, size, seed)
     if part == "groups":
-        return colour_limb.evaluate(sample, settings)
+        return colour_limb.evaluate(sample, settings, seed=seed)
     result = choose_and_test(sample, settings, range(settings["attributes"]))
     # Matrices of 85 tasks would be most of the file.
     return {name: value for name, value in result.items() if name != "structure"}
