@@ -104,9 +104,7 @@ def report(folder: Path, rows: list[Row], settings: Params) -> None:
     """Write the tables and the figures."""
     detection = [row for row in rows if row["part"] == "detection"]
     groups = [row for row in rows if row["part"] == "groups"]
-    # Runs from before the second measure have the first one only.
-    measures = [measure for measure in TITLES if measure in detection[0]]
-    tables = {measure: _compare(detection, settings, measure) for measure in measures}
+    tables = {measure: _compare(detection, settings, measure) for measure in TITLES}
     text = [_describe(detection, settings)]
     for measure, table in tables.items():
         text += [f"### {TITLES[measure]}", result_table(table, "deviation", PAPER)]
