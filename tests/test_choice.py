@@ -82,6 +82,25 @@ def test_areas_under_curves_do_not_ask_for_the_strongest_shrinkage(rng):
     assert search.best_score_ > scores.max() - 1e-3
 
 
+@pytest.mark.parametrize("rule", ["best", "1se"])
+@pytest.mark.parametrize("scoring", ["roc_auc", "task_accuracy"])
+def test_only_scores_of_an_order_and_only_the_best_ask_for_the_middle(rule, scoring, rng):
+    X = rng.standard_normal((90, 3))
+    Y = (X @ rng.standard_normal((3, 2)) + rng.standard_normal((90, 2)) > 0.0).astype(int)
+    alphas = np.logspace(2, 6, 9)
+    params = {"kernel": "linear", "alphas": alphas, "scoring": scoring, "rule": rule, "cv": 3}
+    search = MultiTaskClassifierCV("independent", **params).fit(X, Y)
+    results = search.cv_results_
+    scores = np.array([results[f"split{k}_test_score"] for k in range(3)]).T
+    plain = choose(CandidateScores(scores, np.zeros_like(scores), row_means(scores)), rule)
+    tried = results["param_alpha"].filled(np.nan).astype(float)
+    middle = middle_alpha(tried, scores, plain, np.ones(len(tried), dtype=bool))
+    assert search.best_index_ == (middle if rule == "best" and scoring == "roc_auc" else plain)
+    if scoring == "roc_auc":
+        # The order of rows is the same at all of them, nearly.
+        assert middle != plain
+
+
 def test_the_best_itself_is_always_allowed():
     assert choose(outcome([[1.0, np.nan], [0.5, np.nan]], [5, 0]), "1se") == 0
 

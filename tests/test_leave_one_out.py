@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from problems import gram, related_tasks
 
+from skmtl.estimators.calibration import held_out
 from skmtl.features import LinearMap, PrecomputedMap
+from skmtl.losses import LOSSES
 from skmtl.solvers import make_design
 from skmtl.solvers.leave_one_out import make_leave_one_out
 from skmtl.targets import LongLabels, TableLabels
@@ -80,3 +82,26 @@ def test_the_only_label_of_a_task_is_predicted_by_its_mean(kernel, rng):
     (F,) = make_leave_one_out(design, labels, intercept=True).predict([STRUCTURES[1]], 1e-2)
     assert np.all(np.isfinite(F))
     assert F[0, 2] == 0.0
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("layout", ["weights", "long"])
+def test_scores_to_calibrate_by_are_those_of_refits_about_the_mean_of_all(layout, intercept, rng):
+    """Without a label the mean of the others lies on its far side: that much is taken back, where there is a mean."""
+    n, alpha, A = 15, 3e-2, STRUCTURES[1]
+    X, _ = related_tasks(rng, n, 3, n_features=4)
+    labels, (rows, tasks, y, weight) = make_labels(layout, rng, n, intercept=intercept)
+    design = make_design(LinearMap(), X, labels.design_weight(), intercept=intercept, overwrite=False)
+    F = held_out(design, labels, A, alpha, LOSSES["square"](), intercept=intercept)
+    F = labels.in_rows(F) if layout == "long" else F
+    total = np.bincount(tasks, weight)
+    for i in range(n):
+        stay, out = rows != i, np.flatnonzero(rows == i)
+        ridge = weight.sum() / 3 * alpha
+        refitted = refit(X @ X.T, rows[stay], tasks[stay], y[stay], weight[stay], A, ridge, intercept=intercept)
+        for k in out:
+            # The mean of all is zero, and that of the others is theirs.
+            mean = np.average(y[stay & (tasks == tasks[k])], weights=weight[stay & (tasks == tasks[k])])
+            assert mean == pytest.approx(-weight[k] * y[k] / (total[tasks[k]] - weight[k])) or not intercept
+            found = F[i] if layout == "long" else F[i, tasks[k]]
+            assert found == pytest.approx(refitted[i, tasks[k]] - (mean if intercept else 0.0), abs=1e-9)

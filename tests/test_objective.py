@@ -17,11 +17,11 @@ from skmtl.solvers.design import make_design
 from skmtl.solvers.ridge import Ridge
 
 
-def dense_problem(rng, penalty, *, common, eps=0.1, alpha=0.05, n=12, n_tasks=3):
-    """A problem, and its kernel and targets."""
-    B = rng.standard_normal((n, n))
+def dense_problem(rng, penalty, *, common, eps=0.1, alpha=0.05, n=12, n_tasks=3, rank=12):
+    """A problem, and its kernel, of this rank, and targets."""
+    B = rng.standard_normal((n, rank))
     K, Y = B @ B.T / n, rng.standard_normal((n, n_tasks))
-    k, V = np.linalg.eigh(K)
+    k, V = (part[..., n - rank :] for part in np.linalg.eigh(K))
     return Problem(Ridge.from_targets(k, V.T @ Y, Y, float(n), alpha), penalty, eps, common), K, Y
 
 
@@ -29,12 +29,15 @@ def dense_problem(rng, penalty, *, common, eps=0.1, alpha=0.05, n=12, n_tasks=3)
 @pytest.mark.parametrize("outside", [0.0, 0.02])
 def test_bounds_hold_for_the_largest_kernel_that_rounding_hides(name, outside, rng):
     penalty = PENALTIES[name]()
-    problem, _, _ = dense_problem(rng, penalty, common=0.7)
+    problem, _, _ = dense_problem(rng, penalty, common=0.7, rank=8)
     A = penalty.structure(3) if penalty.known else penalty.minimize(random_psd(rng, 3)).structure
     fit = problem.fit(A)
+    assert np.trace(fit.beyond) > 0.0
     hidden = replace(problem, rounding=Rounding(np.linspace(0.5, 2.0, len(fit.factor)), 0.01, outside))
     E = hidden.hidden(fit)
     assert np.linalg.eigvalsh(E)[0] > 0.0
+    within = fit.factor / np.sqrt(np.linspace(0.5, 2.0, len(fit.factor)))[:, None]
+    np.testing.assert_allclose(E, 0.01 * within.T @ within + outside * fit.beyond)
     # So small a scale is inside every domain.
     lost = (problem.bound(A, fit, 0.1) - hidden.bound(A, fit, 0.1)) / 0.1**2
     # The common part alone, which costs every penalty the same, and all of it where the structure is given.
@@ -155,6 +158,39 @@ def test_coefficients_have_nothing_of_the_constant(rng):
     design = make_design(feature_map, K, weight, intercept=True, overwrite=False)
     coef = design.lift(rng.standard_normal((len(design.values), 3)))
     assert np.all(np.abs(coef.sum(axis=0)) <= 1e-12 * np.abs(coef).sum(axis=0))
+
+
+@pytest.mark.parametrize("n", [150, 300])
+def test_directions_that_the_kernel_hardly_has_are_kept_apart_from_the_constant(n, rng):
+    """Eigenvalues of a smooth kernel fall to rounding: those above it are its own, and the constant is none of them."""
+    K = rbf_kernel(rng.standard_normal((n, 2)), gamma=0.2)
+    weight = rng.uniform(0.5, 2.0, n)
+    design = make_design(make_feature_map("precomputed").fit(K), K, weight, intercept=True, overwrite=False)
+    root, eps = np.sqrt(weight), np.finfo(float).eps
+    assert design.values[0] < n * eps * design.values[-1]
+    V = design.unproject(np.eye(len(design.values)))
+    np.testing.assert_allclose(V.T @ V, np.eye(len(V.T)), atol=1e-12)
+    assert np.abs(root @ V).max() <= 1e-12 * np.linalg.norm(root)
+    # What is left out of the centred kernel is no more than is said to be.
+    H = np.eye(n) - np.outer(root, root) / weight.sum()
+    left_out = H @ (root[:, None] * K * root) @ H - (V * design.values) @ V.T
+    assert np.linalg.norm(left_out, 2) <= design.rounding.outside + 4.0 * design.rounding.inside
+
+
+def test_a_kernel_with_a_zero_diagonal_is_not_positive_semidefinite():
+    """Its only negative eigenvalue must not be taken for that of the constant."""
+    K = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        make_design(make_feature_map("precomputed").fit(K), K, np.ones(3), intercept=True, overwrite=False)
+
+
+def test_a_flat_kernel_and_a_small_alpha_are_certified(rng):
+    """Directions of the kernel that a small alpha forgives are used, and not lost."""
+    X = rng.standard_normal((250, 3))
+    Y = np.column_stack([np.sin(X[:, 0]), np.sin(X[:, 0]) + X[:, 1]]) + 0.3 * rng.standard_normal((250, 2))
+    Y[::2, 0], Y[1::4, 1] = np.nan, np.nan
+    est = MultiTaskRegressor("sparse", kernel="rbf", gamma=0.1, alpha=1.5e-6).fit(X, Y)
+    assert est.solution_.converged, est.solution_.status
 
 
 # The way back to the user's units ------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from problems import random_psd, step_cost, structure_cost
 
 from skmtl import minimize_structure
 from skmtl.penalties import PENALTIES, Fixed, Sparse
+from skmtl.penalties._splitting import primal_dual
 
 STEPS = np.geomspace(1e-5, 0.5, 8)
 
@@ -86,6 +87,24 @@ def test_newton_and_primal_dual_agree(rng):
         penalty = Sparse(mu)
         assert step_cost(penalty, A, S) == pytest.approx(step_cost(penalty, B, S), rel=1e-6)
         np.testing.assert_allclose(A, B, atol=1e-3 * np.abs(A).max())
+
+
+def test_splitting_ends_at_the_first_look_where_it_starts_from_the_solution(rng):
+    S, mu = random_psd(rng, 5), 0.7
+    A, _ = minimize_structure(S, Sparse(mu), tol=1e-12)
+
+    def distance(B):
+        return np.abs(A - B).max() / np.abs(A).max()
+
+    options = {"certify": distance, "tol": 1e-6, "max_iter": 5000, "check_every": 7}
+    near, gap, n_near = primal_dual(S, mu, start=A, **options)
+    _, _, n_far = primal_dual(S, mu, start=None, **options)
+    assert n_near == 7 < n_far
+    assert distance(near) == gap <= 1e-6
+    # The limit is a look, too, and the best that was seen is returned.
+    cut, gap, n_cut = primal_dual(S, mu, start=A, **{**options, "max_iter": 3, "tol": 0.0})
+    assert n_cut == 3
+    assert distance(cut) == gap <= 1e-6
 
 
 def test_dense_limit_is_the_matrix_square_root(rng):

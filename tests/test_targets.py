@@ -3,17 +3,21 @@
 import numpy as np
 import pytest
 
+from skmtl.targets.coding import is_indicator
 from skmtl.targets.layout import LongLabels, TableLabels, make_labels
 from skmtl.targets.scaling import ErrorSums, TaskStats, balance, standardize
 
 
 def make(rng, layout, n=30, n_tasks=3):
-    """Labels with gaps and weights; and y and weights of each task, as lists of arrays, and its rows."""
+    """Labels with gaps and weights; and y and weights of each task, as lists of arrays, and its rows.
+
+    Weights are relative: even together they are less than one.
+    """
     Y = 5.0 + rng.standard_normal((n, n_tasks)) * (1.0, 10.0, 0.1) + (0.0, -50.0, 3.0)
-    weight = rng.uniform(0.5, 2.0, Y.shape) * (rng.random(Y.shape) < 0.7)
+    weight = 2.0**-10 * rng.uniform(0.5, 2.0, Y.shape) * (rng.random(Y.shape) < 0.7)
     if layout == "long":
         weight *= np.arange(n_tasks) == rng.integers(0, n_tasks, n)[:, None]
-        weight[~weight.any(axis=1), 1] = 1.0
+        weight[~weight.any(axis=1), 1] = 2.0**-10
     labels = make_labels(np.where(weight > 0, Y, np.nan), weight)
     assert isinstance(labels, LongLabels if layout == "long" else TableLabels)
     rows = [np.flatnonzero(w > 0) for w in weight.T]
@@ -229,3 +233,28 @@ def test_a_constant_target_is_explained_or_not():
     np.testing.assert_array_equal(ErrorSums.from_labels(labels, np.full((4, 2), (2.0, 3.0))).nmse(), [0.0, 1.0])
     one = TableLabels(np.ones((1, 1)), np.ones((1, 1)))
     assert np.isnan(ErrorSums.from_labels(one, np.ones((1, 1))).r2()).all()
+
+
+# Classes --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("y", "found"),
+    [
+        ([[0, 1], [1, 0]], True),
+        ([[1, 1], [1, 1]], True),
+        ([[0.0, np.nan], [1.0, 1.0]], True),
+        ([[True, False], [False, False]], True),
+        ([[np.nan, np.nan], [np.nan, np.nan]], True),
+        ([0, 1, 1], False),
+        ([[0], [1]], False),
+    ],
+)
+def test_zeros_and_ones_of_several_columns_are_indicators(y, found):
+    assert is_indicator(np.array(y)) is found
+
+
+@pytest.mark.parametrize("y", [[[1, 2], [2, 1]], [[0.5, 1.0], [0.0, 1.0]], [["a", "b"], ["b", "a"]], [[0, -1], [1, 1]]])
+def test_other_columns_are_none(y):
+    with pytest.raises(ValueError, match="not 0/1"):
+        is_indicator(np.array(y))

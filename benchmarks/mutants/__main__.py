@@ -1,7 +1,7 @@
 """Mutation testing of the core: would the tests notice a mistake?
 
 One mistake at a time is made in a file, and the tests that enter the function where it is are run until one fails:
-those first that saw mistakes in this file before, then the quick ones. What survives is listed. Mutants are drawn at
+quick ones first, and those that saw mistakes in this file before. What survives is listed. Mutants are drawn at
 random, each package in turn; everything that is known is kept in a file, so that a run can be stopped and continued.
 
     python benchmarks/mutants map              # which tests enter which functions; takes as long as the tests
@@ -21,7 +21,7 @@ import os
 import random
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 from judging import OPTIONS, Collected, Judge, run_alone
@@ -82,25 +82,29 @@ def kind(name):
     return name.split("[")[0]
 
 
-def tests_of(mutant, tests, known):
-    """Tests that enter the function of a mutant: one of every kind, then more.
+def by_place(tests):
+    """Names of the tests that enter each function, and of those that enter any function of each file."""
+    found = defaultdict(set)
+    for name, test in tests.items():
+        for place in test["functions"]:
+            found[place].add(name)
+            found[place.split(":")[0] + ":"].add(name)
+    return found
 
-    First come those that saw other mistakes in the same file, then the quick ones.
+
+def tests_of(mutant, tests, places, known):
+    """Seconds and names of the tests that enter the function of a mutant, those first that may see it soonest.
+
+    Quick ones come first, and those of a kind that saw other mistakes in the same file. The same test with another
+    parameter seldom sees what the first did not, and counts as if it took longer.
     """
-    place = f"{mutant.path}:{mutant.function}"
     seen = Counter(kind(row["by"]) for row in known.values() if row.get("by") and row["path"] == mutant.path)
-    chosen = sorted(
-        (-seen[kind(name)], test["seconds"], name)
-        for name, test in tests.items()
-        if any(f == place if mutant.function else f.startswith(place) for f in test["functions"])
-    )
-    # The same test with another parameter seldom sees what the first did not.
-    turns = Counter()
-    ordered = []
-    for first, seconds, name in chosen:
-        ordered.append((turns[kind(name)], first, seconds, name))
+    chosen = sorted((tests[name]["seconds"], name) for name in places[f"{mutant.path}:{mutant.function}"])
+    turns, ordered = Counter(), []
+    for seconds, name in chosen:
         turns[kind(name)] += 1
-    return [(seconds, name) for _, _, seconds, name in sorted(ordered)]
+        ordered.append((max(seconds, 1e-3) * turns[kind(name)] / (1 + seen[kind(name)]), seconds, name))
+    return [(seconds, name) for _, seconds, name in sorted(ordered)]
 
 
 def cut(chosen, budget):
@@ -124,10 +128,14 @@ def draw(found, known, seed):
                 yield heap.pop()
 
 
-def read(file):
-    if not file.exists():
-        return {}
-    return {row["key"]: row for row in map(json.loads, file.read_text().splitlines())}
+def read(file, *, first=False):
+    """What is known of each mutant: what came out last, or ``first``, before tests were written for it."""
+    rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    return {row["key"]: row for row in (reversed(rows) if first else rows)}
+
+
+def is_killed(row):
+    return row["outcome"].startswith("killed")
 
 
 def run(options):
@@ -143,14 +151,15 @@ def run(options):
 
 def judge_all(options, tests, items):
     tests = {name: test for name, test in tests.items() if name in items}
-    judge, known = Judge(items, SOURCE), read(options.results)
+    judge, known, places = Judge(items, SOURCE), read(options.results), by_place(tests)
     end = time.time() + 60.0 * options.minutes
     with options.results.open("a") as stream:
         for mutant in chosen_mutants(options, dict(known)):
             if time.time() > end:
                 break
-            chosen = tests_of(mutant, tests, known)
+            chosen = tests_of(mutant, tests, places, known)
             row = {"key": mutant.key, "path": mutant.path, "line": mutant.line, "what": mutant.what}
+            row["seed"] = known.get(mutant.key, {}).get("seed", options.seed)
             row |= judge(mutant, cut(chosen, options.budget), options.budget) | {"of": len(chosen)}
             known[mutant.key] = row
             stream.write(json.dumps(row) + "\n")
@@ -175,17 +184,18 @@ def alone(options):
 
 
 def show(options):
-    """Counts per package, and what survived."""
-    known, found = read(options.results), all_mutants()
-    print(f"{'package':18} {'mutants':>8} {'drawn':>6} {'killed':>7} {'score':>6}")
-    for package, group in found.items():
-        rows = [known[m.key] for m in group if m.key in known]
-        killed = sum(row["outcome"].startswith("killed") for row in rows)
-        score = f"{killed / len(rows):6.1%}" if rows else "     -"
-        print(f"{package:18} {len(group):8} {len(rows):6} {killed:7} {score}")
+    """Counts per package, of one sample where a seed is given, and what survived."""
+    known, before, found = read(options.results), read(options.results, first=True), all_mutants()
+    wanted = {key for key, row in known.items() if options.seed in (0, row.get("seed", 0))}
+    print(f"{'package':18} {'mutants':>8} {'drawn':>6} {'killed':>7} {'score':>6} {'at first':>8}")
+    for package, group in [*found.items(), ("all", [m for one in found.values() for m in one])]:
+        drawn = [m.key for m in group if m.key in wanted]
+        killed, at_first = (sum(is_killed(rows[key]) for key in drawn) for rows in (known, before))
+        score = f"{killed / len(drawn):6.1%}" if drawn else "     -"
+        print(f"{package:18} {len(group):8} {len(drawn):6} {killed:7} {score} {at_first:8}")
     for group in found.values():
         for m in group:
-            if m.key in known and not known[m.key]["outcome"].startswith("killed"):
+            if m.key in wanted and not is_killed(known[m.key]):
                 row = known[m.key]
                 print(f"\n{m.path}:{m.line}  {row['outcome']} ({row['tests']} of {row['of']} tests)\n    {m.what}")
 
@@ -206,7 +216,7 @@ def main():
     parser.add_argument("tests", nargs="*", help="files of tests, for map")
     parser.add_argument("--minutes", type=float, default=45.0)
     parser.add_argument("--budget", type=float, default=60.0, help="seconds of CPU for the tests of a mutant")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="of the sample; for show, 0 is all samples")
     parser.add_argument("--nice", type=int, default=19, help="how far behind everybody else")
     parser.add_argument("--again", action="store_true", help="run those that survived once more")
     parser.add_argument("--only", default="", metavar="TEXT", help="mutants of files whose path has this text")

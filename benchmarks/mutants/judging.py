@@ -90,7 +90,7 @@ class Judge:
 
     def _run(self, mutant, names, budget, pipe):
         # A mutant that never ends is found too, by the seconds of CPU that it takes: the machine may have other work.
-        limit = int(20.0 + 3.0 * budget)
+        limit = int(10.0 + 2.0 * budget)
         resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         silent = os.open(os.devnull, os.O_WRONLY)

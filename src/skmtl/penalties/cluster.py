@@ -168,4 +168,4 @@ def _clipped(nu: Array | float, q: Array, eps: float, low: float, high: float) -
 
 def _centred_basis(n_tasks: int) -> Array:
     """An orthonormal basis of the vectors that sum to zero, of shape (n_tasks, n_tasks - 1)."""
-    return linalg.helmert(n_tasks).T if n_tasks > 1 else np.empty((1, 0))
+    return np.asarray(linalg.helmert(n_tasks).T)

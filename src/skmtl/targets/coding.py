@@ -6,7 +6,6 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, softmax
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from skmtl._linalg import Array
@@ -155,11 +154,7 @@ def is_indicator(y: Any) -> bool:
     array = np.asarray(numbers_in(y))
     if array.ndim != 2 or array.shape[1] < 2:
         return False
-    if array.dtype.kind == "f" and np.isnan(array).any():
-        array = np.where(np.isnan(array), 0.0, array)
-    if type_of_target(array, input_name="y") == "multilabel-indicator":
-        return True
-    # All ones, say, is an indicator matrix too, though scikit-learn cannot tell.
-    if array.dtype.kind in "bifu" and np.isin(array, (0, 1)).all():
-        return True
-    raise ValueError(INDICATOR_ERROR)
+    known = array[~np.isnan(array)] if array.dtype.kind == "f" else array
+    if array.dtype.kind not in "bifu" or not np.isin(known, (0, 1)).all():
+        raise ValueError(INDICATOR_ERROR)
+    return True
