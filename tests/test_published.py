@@ -33,12 +33,24 @@ def test_a_model_that_was_lost_to_rounding_is_not_passed_off_as_certified(mean, 
     assert MultiTaskRegressor(kernel="poly", alpha=1e-3).fit(Z, Y).score(Z, Y) > est.score(X, Y) + 0.1
 
 
+@pytest.mark.parametrize("above", [1e-3, 1e-8])
+def test_a_bound_above_the_objective_is_as_wrong_as_it_shows(above, rng):
+    """It is reported as far below as it was above, and never as the objective itself."""
+    solution = MultiTaskRegressor(tol=1e-6).fit(*related_tasks(rng, 40, 3)).solution_
+    objective = solution.lower_bound * (1.0 - above)
+    returned = solution.returned(objective, 1e-6)
+    assert returned.lower_bound <= objective * (1.0 - above)
+    assert returned.gap == pytest.approx((objective - returned.lower_bound) / objective)
+    assert returned.converged == (above < 1e-6)
+
+
 def test_the_certificate_says_how_far_the_returned_model_is(rng):
     """At the tolerance and beyond it, whatever was proved of the solution before it was returned."""
     solution = MultiTaskRegressor(tol=1e-7).fit(*related_tasks(rng, 40, 3)).solution_
     nearer = solution.returned(solution.lower_bound * (1.0 + 5e-8), 1e-7)
     assert nearer.converged
-    assert "within 5.0e-08" in nearer.status
+    # A hundredth of the tolerance is left for rounding.
+    assert "within 5.1e-08" in nearer.status
     farther = solution.returned(solution.lower_bound * (1.0 + 5e-7), 1e-7)
     assert not farther.converged
     assert "not of this model" in farther.status

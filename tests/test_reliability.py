@@ -13,23 +13,18 @@ from skmtl.penalties import Fixed, Sparse
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 FITS = 25
-# Losses with corners take seconds rather than milliseconds.
-QUICK = {"square", "huber", "logistic", "squared_hinge", "poisson"}
 
 
 @pytest.fixture
 def tools(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    import random_fits
     import reliability
 
-    return random_fits, reliability
+    return reliability
 
 
 def test_random_fits_are_what_they_say(tools):
-    random_fits, reliability = tools
-    seeds = [seed for seed in range(2 * FITS) if random_fits.draw(seed).estimator.loss in QUICK][:FITS]
-    lines = [reliability.attempt(seed) for seed in seeds]
+    lines = [tools.attempt(seed) for seed in range(FITS)]
     wrong = {line["seed"]: line["failures"] for line in lines if set(line["failures"]) - {"slow"}}
     assert not wrong
     # Most of them are ordinary, and certified.
@@ -42,10 +37,15 @@ def test_random_fits_are_what_they_say(tools):
         pytest.param(5000412, id="a bound that rounding lifts above the value, in rounds of alternation"),
         pytest.param(5001096, id="landmarks that others explain but for rounding"),
         pytest.param(5002515, id="the model that is returned is farther from the bound than tol"),
+        pytest.param(2002037, id="a bound that rounding lifts above the value, of landmarks"),
+        pytest.param(6001088, id="a bound that rounding lifts above the value, of landmarks far from zero"),
+        pytest.param(7000053, id="a kernel that has more digits in the solver than in the returned model"),
+        pytest.param(2002832, id="a structure beyond the range of floating point numbers"),
+        pytest.param(8002506, id="a hinge on a kernel of huge entries, once twenty seconds"),
     ],
 )
 def test_fits_that_were_not_what_they_said(seed, tools):
-    assert tools[1].attempt(seed)["failures"] == []
+    assert tools.attempt(seed)["failures"] == []
 
 
 @pytest.mark.parametrize("loss", ["square", "quantile"])

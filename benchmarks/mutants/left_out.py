@@ -61,7 +61,7 @@ CONSTANTS = {
         "solvers/design.py": "LARGEST KERNEL_ERROR SUM_ERROR NEAR",
         "solvers/posterior.py": "NOTHING",
         "solvers/task_blocks.py": "SINGULAR",
-        "solvers/solve.py": "NEXT_TO_NOTHING ROOM ROUNDING WITHIN_REACH",
+        "solvers/solve.py": "NEXT_TO_NOTHING ROOM ROUNDING WITHIN_REACH OUTWARD",
         "solvers/missing_labels.py": "SMALLEST_GAP ROUGH_GAP",
         "solvers/missing_fit.py": "ROUNDING",
         "solvers/alternation.py": (

@@ -101,7 +101,7 @@ def cholesky(form: Callable[[], Array], *, lower: bool) -> Array:
         factor, info = linalg.lapack.dpotrf(M, lower=lower, clean=1, overwrite_a=1)
         missing *= 10.0
     if info != 0 or not np.isfinite(missing):
-        raise ValueError("a matrix of the fit is beyond the range of floating point numbers; standardize the features.")
+        raise beyond_range()
     return np.asarray(factor)
 
 
@@ -164,6 +164,11 @@ def mean_known(values: Array) -> float:
     """The mean of the values that are not NaN; NaN where there is none."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")
+
+
+def beyond_range() -> ValueError:
+    """The error for a fit whose numbers are infinite, or no numbers."""
+    return ValueError("a matrix of the fit is beyond the range of floating point numbers; standardize the features.")
 
 
 def not_psd(lowest: float) -> ValueError:

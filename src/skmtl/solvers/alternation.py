@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from skmtl._linalg import Array, inverse_spd, symmetric_part
+from skmtl._linalg import Array, beyond_range, inverse_spd, symmetric_part
 from skmtl.objective import Fit, Problem, Proof
 
 MEMORY = 6
@@ -36,8 +36,7 @@ def alternate(
     """Alternate the two steps until the relative gap is at most ``tol``; returns the proof and the rounds."""
     propose = _Anderson() if accelerate else _plain
     prove = _Prover(problem, tol, report)
-    identity = np.eye(problem.n_tasks)
-    A = problem.penalty.minimize(identity).structure if start is None else start
+    A = problem.penalty.minimize(np.eye(problem.n_tasks)).structure if start is None else start
     # Steps more exact than the round that they are part of are wasted.
     finest = 0.1 * tol
     step_tol = max(FIRST_STEP_TOL, finest)
@@ -49,8 +48,7 @@ def alternate(
             if proof.gap <= tol:
                 return proof, n_iter
             A, fit, value = proof.structure, proof.fit, proof.objective
-        S = fit.energy(A) + problem.eps * identity
-        step = problem.penalty.minimize(S, start=A, tol=step_tol).structure
+        step = _structure_step(problem, A, fit, step_tol)
         for candidate in propose(A, step):
             candidate_fit = problem.fit(candidate, tol=_fit_tol(problem, step_tol))
             candidate_value = problem.objective(candidate, candidate_fit)
@@ -66,6 +64,15 @@ def alternate(
             break
         step_tol = max(finest, min(step_tol, 0.01 * gain / max(abs(value), TINY)))
     return _finish(problem, A, fit, tol, prove), n_iter
+
+
+def _structure_step(problem: Problem, A: Array, fit: Fit, tol: float) -> Array:
+    """The best structure for a predictor."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        S = fit.energy(A) + problem.eps * np.eye(problem.n_tasks)
+    if not np.all(np.isfinite(S)):
+        raise beyond_range()
+    return problem.penalty.minimize(S, start=A, tol=tol).structure
 
 
 def _fit_tol(problem: Problem, step_tol: float) -> float:
@@ -131,8 +138,7 @@ class _Prover:
 
 def _finish(problem: Problem, A: Array, fit: Fit, tol: float, prove: _Prover) -> Proof:
     """One more structure step, because a mixture of structures has no exact zeros."""
-    S = fit.energy(A) + problem.eps * np.eye(problem.n_tasks)
-    step = problem.penalty.minimize(S, start=A, tol=0.1 * tol).structure
+    step = _structure_step(problem, A, fit, 0.1 * tol)
     proof = prove(step, problem.fit(step, tol=0.1 * tol))
     # An exact step never loses; where rounding made it worse, the structure stays as it was.
     before = problem.objective(A, fit)

@@ -21,6 +21,8 @@ NEXT_TO_NOTHING = 1e-2
 ROOM = 0.9
 # Up to this share of the tolerance may be lost to rounding, and the rest is solved for.
 WITHIN_REACH = 0.7
+# Bounds of returned models are lowered by this share of the tolerance, for rounding on the way back.
+OUTWARD = 1e-2
 # How far the objective of the returned model may be from the one that was certified, relative to it.
 ROUNDING = 1e-6
 SOLVERS: dict[str, Callable[..., tuple[Proof, int]]] = {
@@ -206,7 +208,7 @@ class Solution:
             structure=proof.structure,
             energy=proof.fit.energy(proof.structure),
             objective=proof.objective,
-            lower_bound=min(proof.lower_bound, proof.objective),
+            lower_bound=_outwards(proof.objective, proof.lower_bound),
             gap=proof.gap,
             converged=proof.gap <= tol,
             status=_describe(proof.gap, tol, n_iter, max_iter),
@@ -225,8 +227,11 @@ class Solution:
 
     def returned(self, objective: float, tol: float) -> "Solution":
         """The same of the model that is returned, whose objective was recomputed."""
-        gap = abs(objective - self.lower_bound) / max(abs(objective), np.finfo(float).tiny)
-        bound = min(self.lower_bound, objective)
+        bound, margin = _outwards(objective, self.lower_bound), OUTWARD * tol * abs(objective)
+        # Kernels and sums of the returned model have fewer digits than the solver's: a part of tol is theirs.
+        if objective - bound <= tol * abs(objective) - margin:
+            bound -= margin
+        gap = (objective - bound) / max(abs(objective), np.finfo(float).tiny)
         same = replace(self, objective=objective, lower_bound=bound, gap=gap)
         if self.converged and gap <= tol:
             return replace(same, status=_describe(gap, tol, self.n_iter, self.n_iter))
@@ -274,6 +279,11 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, solution: Solution) -> None:
         super().__init__()
         self.solution = solution
+
+
+def _outwards(objective: float, bound: float) -> float:
+    """A bound that is below the objective; one above it is as wrong as it shows."""
+    return objective - abs(objective - bound) if np.isfinite(objective) else min(bound, objective)
 
 
 def _describe(gap: float, tol: float, n_iter: int, max_iter: int) -> str:
