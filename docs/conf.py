@@ -114,7 +114,10 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": []}
+# Pages with none below them need no list of those at their side.
+html_sidebars = {
+    page: [] for page in ("index", "start", "contributing", "commands", "security", "changelog", "cite", "search")
+}
 htmlhelp_basename = "skmtl"
 
 man_pages = [("commands", "skmtl", "predict many related targets, and learn how they are related", [author], 1)]

@@ -106,7 +106,7 @@ def test_the_class_of_a_penalty_is_not_a_penalty(name):
     [
         (-np.ones(20), "negative"),
         (np.zeros(20), "at least one non-zero"),
-        (np.ones(19), r"sample_weight.shape == \(19,\), expected \(20,\)"),
+        (np.ones(19), "X has 20 rows but sample_weight has 19; they must match"),
         ([np.nan] * 20, "NaN"),
     ],
 )

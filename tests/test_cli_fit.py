@@ -193,12 +193,12 @@ def test_the_kernel_suits_the_data(run, rng, curved, kernels):
     assert kernel in kernels
     assert f"The {kernel} kernel is used" in out
     # What each part of the model adds to the score.
-    assert "kernel with independent tasks has" in out
+    assert "In the search R2 is " in out
 
 
 def test_one_target_is_a_problem_too(run, small, table):
     out = fit(run, table, "--targets", "first")
-    assert "There is one task and nothing to share: pooled_r2 is " in out
+    assert "There is one task and nothing to share: R2 is " in out
     assert "difference" not in out
     assert list(predicted(run, table)) == ["first"]
 

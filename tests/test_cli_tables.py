@@ -80,6 +80,8 @@ def test_folders_and_missing_files(run, rng, tmp_path):
     assert_one_sentence(*run("fit", "nowhere/table.csv", *fit), "does not exist")
     assert_one_sentence(*run("predict", "run/model.skops", "table.csv", "--out", "p.csv"), "does not exist; skmtl fit")
     assert_one_sentence(*run("predict", tmp_path, "table.csv", "--out", "p.csv"), "is a folder; name the model.skops")
+    assert_one_sentence(*run("predict", "table.csv", "m.skops", "--out", "p.csv"), "is no model but a table")
+    assert_one_sentence(*run("fit", "table.csv", *fit[:3], "table.csv"), "is a file; --out names a folder")
     assert_one_sentence(*run("report", tmp_path), "has no summary.json")
     assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
 
@@ -109,7 +111,7 @@ def test_no_permission(run, rng, tmp_path, monkeypatch):
         (["--targets", "alpha,beta", "--set", "mu=7"], "mu=7"),
         (["--targets", "alpha,beta", "--set", "mu=abc"], "mu='abc' must lie between 0"),
         (["--targets", "alpha,beta", "--penalty", "laplacian", "--set", "share=0.3"], "needs --penalty and --alpha"),
-        (["--targets", "alpha,beta", "--penalty", "sparse", "--alpha", "-1"], "alpha=-1.0 must be"),
+        (["--targets", "alpha,beta", "--penalty", "sparse", "--alpha", "-1"], "--alpha -1 must be a number above 0"),
         (["--targets", "alpha,beta", "--kernel", "rbff"], "kernel='rbff' is not known"),
         (["--targets", "alpha,beta", "--kernel", "linear", "--gamma", "0.1"], "the linear kernel has no gamma"),
         (
@@ -127,7 +129,15 @@ def test_no_permission(run, rng, tmp_path, monkeypatch):
         (["--targets", "alpha,beta", "--loss", "cubic"], "cubic"),
         (["--targets", "alpha,beta", "--rule", "worst"], "rule='worst'"),
         (["--targets", "alpha,beta", "--classification"], "not made of 0 and 1"),
-        (["--targets", "alpha", "--classification"], "Unknown label type"),
+        (["--targets", "alpha", "--classification"], "which are no classes; take it for numbers"),
+        (["--targets", "alpha", "beta"], "several names are one argument, with commas between them"),
+        (["--targets", "alpha,beta", "--alpha", "0"], "--alpha 0 must be a number above 0"),
+        (["--targets", "alpha,beta", "--gamma", "inf"], "--gamma inf must be a number above 0"),
+        (["--targets", "alpha,beta", "--common", "-2"], "--common -2 must be 0"),
+        (["--targets", "alpha,beta", "--jobs", "0"], "--jobs 0 is no number of processes"),
+        (["--targets", "alpha,beta", "--components", "0"], "--components"),
+        (["--target", "alpha,beta"], "no such option: --target"),
+        ([], "missing option '--targets'; skmtl fit --help"),
     ],
     ids=" ".join,
 )
@@ -167,7 +177,7 @@ def test_a_full_disk_leaves_no_half_file(run, rng, tmp_path, monkeypatch, which)
 def test_a_file_where_the_folder_should_be(run, rng, tmp_path):
     make_table(rng).to_csv("table.csv", index=False)
     (tmp_path / "run").write_text("mine")
-    assert_one_sentence(*run("fit", "table.csv", *QUICK), "cannot write there")
+    assert_one_sentence(*run("fit", "table.csv", *QUICK), "is a file; --out names a folder")
     assert (tmp_path / "run").read_text() == "mine"
 
 

@@ -111,7 +111,7 @@ def test_the_score_suits_the_classes(labels, scoring):
     frame = pd.DataFrame({"x": np.arange(100) / 3.0, "y": labels})
     problem = make_problem(frame, ColumnRoles(["y"]))
     assert problem.scoring == scoring
-    assert ("scores are areas under the curve" in " ".join(problem.notes)) == (scoring is not None)
+    assert ("AUC is the score" in " ".join(problem.notes)) == (scoring is not None)
 
 
 def test_a_rare_class_is_judged_by_the_order_of_rows_and_not_by_accuracy(run, rng):

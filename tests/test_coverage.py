@@ -71,6 +71,27 @@ def test_the_report_says_whether_intervals_hold(problem):
     assert "do not hold quite what they say" in summarize(est, intervals=narrow)["intervals"]["verdict"]
 
 
+def test_a_target_that_is_always_the_same_does_not_make_intervals_wrong(problem):
+    """Its intervals hold all labels, whatever they promise; that of the others is judged as before."""
+    X, Y = problem
+    Y = Y.assign(constant=0.1, other=0.0, third=7.0)
+    est = MultiTaskRegressor(alpha=0.1).fit(X, Y)
+    found = interval_coverage(est, X, Y, coverages=[0.5, 0.8])
+    told = summarize(est, intervals=found)["intervals"]
+    assert told["overall"][0]["share"] > 0.7
+    assert told["verdict"].startswith("Intervals hold as many labels as they say")
+    assert "Where all labels are the same" in told["verdict"]
+    assert (
+        "all labels are the same"
+        not in summarize(est, intervals=found[found["task"] == "iron"])["intervals"]["verdict"]
+    )
+    # Too wide, and too short, is not excused by them.
+    wide = found.assign(low=found["low"] - 1e3, high=found["high"] + 1e3, covered=True)
+    short = found.assign(covered=found["covered"] & (found["task"] == "constant"))
+    for wrong in (wide, short):
+        assert "do not hold quite what they say" in summarize(est, intervals=wrong)["intervals"]["verdict"]
+
+
 def test_a_report_without_intervals(problem):
     X, Y = problem
     est = MultiTaskRegressor(loss="huber").fit(X, Y)

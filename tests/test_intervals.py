@@ -55,6 +55,22 @@ def test_intervals_are_wider_where_there_are_no_rows(rng):
     assert np.all(std[0] > est.noise_)
 
 
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e6 / 3.0])
+@pytest.mark.parametrize("layout", ["complete", "gaps", "weights", "groups"])
+def test_a_target_that_is_always_the_same_is_covered(value, layout, rng):
+    """Its interval is that value, to the last digit: half of an interval without length cannot be had."""
+    X, Y = heavy_tailed(rng, 40)
+    Y[:, 1] = value
+    options = {"weights": {"sample_weight": rng.uniform(0.1, 3.0, 40)}, "groups": {"groups": np.arange(40) // 2}}
+    train = with_gaps(rng, Y) if layout == "gaps" else Y
+    est = MultiTaskRegressor(kernel="rbf", gamma=0.5).fit(X, train, **options.get(layout, {}))
+    for coverage in COVERAGES:
+        low, high = est.predict_interval(rng.normal(size=(20, 2)), coverage=coverage)
+        assert np.all(low[:, 1] == value)
+        assert np.all(high[:, 1] == value)
+        assert np.all(high[:, [0, 2]] > low[:, [0, 2]])
+
+
 def test_too_few_labels_for_the_coverage_asked(rng):
     X, Y = heavy_tailed(rng, 30)
     Y[9:, 1] = np.nan

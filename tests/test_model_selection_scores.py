@@ -6,6 +6,7 @@ import pytest
 from sklearn.metrics import accuracy_score, average_precision_score, r2_score, roc_auc_score
 
 from skmtl.model_selection import SCORES, target_scores
+from skmtl.model_selection.score_words import SCORE_WORDS, call_score, explain_score
 from skmtl.targets import LongLabels, TableLabels
 
 
@@ -64,3 +65,11 @@ def test_mistakes_are_named():
         target_scores([1.0, 2.0], [1.0, 2.0], "accuracy")
     with pytest.raises(ValueError, match="must match"):
         target_scores([[1.0, 2.0]], [[1.0]], "r2")
+
+
+def test_every_score_has_a_name_for_people_and_no_two_have_the_same():
+    assert list(SCORE_WORDS) == list(SCORES)
+    assert len({call_score(name) for name in SCORES}) == len(SCORES)
+    assert not any("_" in explain_score(name) for name in SCORES)
+    # Scores of others keep their names.
+    assert call_score("neg_max_error") == explain_score("neg_max_error") == "neg_max_error"

@@ -185,6 +185,39 @@ def test_coefficients_have_nothing_of_the_constant(rng):
     assert np.all(np.abs(coef.sum(axis=0)) <= 1e-12 * np.abs(coef).sum(axis=0))
 
 
+@pytest.mark.parametrize("n", [150, 300])
+def test_directions_that_the_kernel_hardly_has_are_kept_apart_from_the_constant(n, rng):
+    """Eigenvalues of a smooth kernel fall to rounding: those above it are its own, and the constant is none of them."""
+    K = rbf_kernel(rng.standard_normal((n, 2)), gamma=0.2)
+    weight = rng.uniform(0.5, 2.0, n)
+    design = make_design(make_feature_map("precomputed").fit(K), K, weight, intercept=True, overwrite=False)
+    root, eps = np.sqrt(weight), np.finfo(float).eps
+    assert design.values[0] < n * eps * design.values[-1]
+    V = design.unproject(np.eye(len(design.values)))
+    np.testing.assert_allclose(V.T @ V, np.eye(len(V.T)), atol=1e-12)
+    assert np.abs(root @ V).max() <= 1e-12 * np.linalg.norm(root)
+    # What is left out of the centred kernel is no more than is said to be.
+    H = np.eye(n) - np.outer(root, root) / weight.sum()
+    left_out = H @ (root[:, None] * K * root) @ H - (V * design.values) @ V.T
+    assert np.linalg.norm(left_out, 2) <= design.rounding.outside + 4.0 * design.rounding.inside
+
+
+def test_a_kernel_with_a_zero_diagonal_is_not_positive_semidefinite():
+    """Its only negative eigenvalue must not be taken for that of the constant."""
+    K = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        make_design(make_feature_map("precomputed").fit(K), K, np.ones(3), intercept=True, overwrite=False)
+
+
+def test_a_flat_kernel_and_a_small_alpha_are_certified(rng):
+    """Directions of the kernel that a small alpha forgives are used, and not lost."""
+    X = rng.standard_normal((250, 3))
+    Y = np.column_stack([np.sin(X[:, 0]), np.sin(X[:, 0]) + X[:, 1]]) + 0.3 * rng.standard_normal((250, 2))
+    Y[::2, 0], Y[1::4, 1] = np.nan, np.nan
+    est = MultiTaskRegressor("sparse", kernel="rbf", gamma=0.1, alpha=1.5e-6).fit(X, Y)
+    assert est.solution_.converged, est.solution_.status
+
+
 # The way back to the user's units ------------------------------------------------------------------------------------
 
 

@@ -19,6 +19,7 @@ from skmtl.model_selection import (
     parameter_choice,
     quick_search,
 )
+from skmtl.model_selection.recommended import KERNELS
 from skmtl.penalties import Sparse
 
 SMALL = {"alphas": [1e-1, 1e-3], "mus": [0.7, 0.9]}
@@ -152,6 +153,18 @@ def test_callbacks_count_every_search_and_every_fold(rng):
     assert {state["total"] for state in searches} == {2}
     judge_choice(choice, X, Y, cv=4, callback=folds.append)
     assert [(state["done"], state["total"]) for state in folds] == [(k, 4) for k in range(1, 5)]
+
+
+def test_scores_of_the_search_are_those_of_the_judgement_unless_it_is_said_why_not(rng):
+    X, Y = related_tasks(rng, 60, 3)
+    search = quick_search(**SMALL)
+    for kernels, others in ((["linear", "rbf"], False), (KERNELS, True)):
+        choice = choose_parameters(X, Y, search=search, kernels=kernels)
+        why = "The search had 10 folds of 60 rows; the model is judged on 5 folds of 60 rows, so that"
+        assert any(reason.startswith(why) for reason in choice.reasons) == others
+        whole = judge_choice(choice, X, Y).comparison.iloc[-1]
+        ours = whole["independent" if choice.estimator.penalty.name == "independent" else "score"]
+        assert (choice.search.best_score_ == pytest.approx(ours, abs=1e-4)) != others
 
 
 def test_what_is_given_is_judged_as_it_is(rng):

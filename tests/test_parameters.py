@@ -11,9 +11,11 @@ import pytest
 from problems import related_tasks
 from sklearn.exceptions import ConvergenceWarning
 
-from skmtl import MultiTaskClassifier, MultiTaskRegressor
+from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl.losses import LOSSES
 from skmtl.penalties import PENALTIES
+from skmtl.plotting import ComparisonDisplay
+from skmtl.tables import make_problem
 
 X, Y = related_tasks(np.random.default_rng(0), 10, 2, n_features=3)
 LABELS = (Y > np.median(Y, axis=0)).astype(int)
@@ -169,3 +171,31 @@ def test_extremes_end_in_a_model_or_a_sentence(kernel, unit, alpha):
         except ValueError as error:
             finite = "kernel" in str(error) or "double precision" in str(error)
     assert finite
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "weight", "part"),
+    [
+        (
+            pd.DataFrame(X, columns=list("abc")).assign(town="Rome"),
+            Y,
+            None,
+            "X holds text such as 'Rome' .* OneHotEncoder",
+        ),
+        (X, ["low"] * 10, None, "y holds text such as 'low' .* MultiTaskClassifier"),
+        (X, Y, ["heavy"] * 10, "sample_weight holds text such as 'heavy'"),
+        (X, Y, np.ones(3), "X has 10 rows but sample_weight has 3"),
+    ],
+)
+def test_text_and_weights_that_do_not_fit_get_a_sentence(rows, labels, weight, part):
+    with pytest.raises(ValueError, match=part):
+        MultiTaskRegressor().fit(rows, labels, weight)
+
+
+def test_what_is_no_score_no_role_and_no_comparison_is_said():
+    with pytest.raises(ValueError, match="scoring='R2' is not known; choose one of pooled_r2"):
+        MultiTaskRegressorCV(scoring="R2", kernel="linear", cv=2).fit(X, Y)
+    with pytest.raises(TypeError, match="pass ColumnRoles"):
+        make_problem(pd.DataFrame(X), ["a"])
+    with pytest.raises(ValueError, match="pass what compare_methods"):
+        ComparisonDisplay.from_comparison(pd.DataFrame(X))

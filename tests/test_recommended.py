@@ -125,7 +125,7 @@ def test_a_row_twice_does_not_change_the_widths(rng):
 def test_gains_add_up_to_the_best_score(bent):
     search = MultiTaskRegressorCV(cv=3).fit(*bent)
     words = describe_gains(search)
-    start = float(re.search(r"independent tasks has (-?[\d.]+)", words)[1])
+    start = float(re.search(r"In the search R2 is (-?[\d.]+)", words)[1])
     gains = [float(number) for number in re.findall(r" ([+-]\d+(?:\.\d+)?(?:e-\d+)?)", words)]
     assert all(name in words for name in ("kernel (", "metric", "own strengths", "graph"))
     assert all(gain > 0.0 for gain in gains)
@@ -207,7 +207,7 @@ def test_the_kernel_that_gains_is_the_best_of_those_without_other_steps(other):
     words = describe_gains(search)
     step = "metric" if other["metric_rounds"] else "graph"
     step = "own strengths" if other["penalty"].get_params().get("strengths") else step
-    start = "In cross-validation (r2) the linear kernel with independent tasks has 0.125"
+    start = "In the search R2 within folds is 0.125 for the linear kernel with independent tasks"
     assert words == f"{start}; on top of it come kernel (rbf) +0.38, {step} +0.38."
     # What is not asked for is not said, and what comes after it is counted from where it led.
     assert describe_gains(search, ["kernel"]) == f"{start}; on top of it come kernel (rbf) +0.38."
@@ -219,7 +219,7 @@ def test_a_step_that_gains_nothing_is_idle():
     results = {"params": tried, "mean_test_score": np.array([0.5, 0.25, 0.75, 0.75])}
     best = SimpleNamespace(kernel="rbf", metric_rounds=1)
     search = SimpleNamespace(cv_results_=results, best_estimator_=best, scoring_="r2")
-    start = "In cross-validation (r2) the linear kernel with independent tasks has 0.5"
+    start = "In the search R2 within folds is 0.5 for the linear kernel with independent tasks"
     expected = f"{start}; nothing comes from other kernels, graph; on top of it come metric +0.25."
     assert describe_gains(search) == expected
     results["mean_test_score"] = np.full(4, np.nan)

@@ -28,8 +28,9 @@ from skmtl.model_selection.verdict import ALL_TASKS
 from skmtl.penalties import PENALTIES, Fixed, Sparse
 from skmtl.plotting.names import cut, split_name
 from skmtl.report import read_aloud, render, summarize
+from skmtl.report.numbers import short_number
 from skmtl.report.page import embed
-from skmtl.report.pictures import draw_predictions
+from skmtl.report.pictures import draw_path, draw_predictions
 
 NAMES = list("abcdef")
 VOID = {"meta", "link", "input", "img", "br"}
@@ -365,12 +366,33 @@ def test_scores_that_are_the_same_get_the_same_words(rng):
     assert "try without sharing" not in " ".join(spoken(summary))
 
 
+def test_a_common_part_is_shared_and_no_task_called_independent(rng):
+    X, Y = named_tasks(rng, NAMES)
+    est = MultiTaskRegressor("independent", common=1.0).fit(X, Y)
+    for found in ({}, {"stability": edge_stability(MultiTaskRegressor(), X, Y, 4, max_false=1)}):
+        summary, document = read(est, comparison=judge_model(est, X, Y).comparison, **found)
+        assert "has a common part." in summary["findings"][0][0]
+        assert "has a part common to all tasks, and no relations of pairs" in read_aloud(summary, summary["related"])
+        assert "keeps its tasks independent" not in document.text
+
+
+def test_scores_are_named_as_people_do(rng):
+    X, Y = named_tasks(rng, NAMES)
+    est = MultiTaskRegressor(alpha=1e-2).fit(X, Y)
+    comparison, path = judge_model(est, X, Y).comparison, structure_path(est, X, Y, [0.5, 0.9])
+    summary, document = read(est, comparison=comparison, path=path)
+    assert summary["comparison"]["scoring"] == summary["path"]["scoring"] == "pooled_r2"
+    assert "pooled_r2" not in document.text
+    assert "pooled_r2" not in draw_path(summary["path"])
+    assert "R2 (the share of the variance that is explained) on rows held out" in document.text
+
+
 def test_one_task_is_judged_beside_a_constant_alone(rng):
     X, Y = named_tasks(rng, ["only"])
     for penalty in ("independent", "sparse"):
         est = MultiTaskRegressor(penalty).fit(X, Y)
         summary, document = read(est, comparison=judge_model(est, X, Y).comparison)
-        assert summary["findings"][0][0].startswith("There is one task and nothing to share: pooled_r2 is ")
+        assert summary["findings"][0][0].startswith("There is one task and nothing to share: R2 is ")
         assert "How well does it predict?" in document.text
         assert "together" not in document.text
 
@@ -525,3 +547,11 @@ def test_both_pictures_of_predictions_have_the_same_axes():
     heights = [int(up) for _, up in dots]
     assert heights == sorted(heights, reverse=True)
     assert len(set(heights)) == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0123, "0.012"), (-0.5, "\u22120.5"), (130.4, "130"), (-1900.0, "\u22121900"), (2e5, "2e+05"), (None, "\u2013")],
+)
+def test_short_numbers_have_no_powers_of_ten_where_they_need_none(value, text):
+    assert short_number(value) == text

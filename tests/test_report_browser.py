@@ -233,9 +233,9 @@ def test_the_matrix_switches_to_correlation(visit):
 
 def test_methods_take_turns(visit):
     page = visit("usual")
-    assert page.locator(".method:visible caption").inner_text() == "sparse, pooled_r2 task by task"
+    assert page.locator(".method:visible caption").inner_text() == "sparse, R2 task by task"
     page.locator("#method-controls").get_by_text("trace").click()
-    assert page.locator(".method:visible caption").inner_text() == "trace, pooled_r2 task by task"
+    assert page.locator(".method:visible caption").inner_text() == "trace, R2 task by task"
 
 
 def test_light_and_dark(visit):

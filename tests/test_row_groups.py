@@ -1,6 +1,7 @@
 """Rows that belong together stay together in folds; progress can be printed; an exact kernel must fit in memory."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from problems import related_tasks
 from sklearn.model_selection import GroupKFold, LeaveOneGroupOut
@@ -11,13 +12,16 @@ from skmtl import (
     MultiTaskRegressorCV,
     _memory,
     compare_methods,
+    edge_stability,
     structure_path,
 )
 from skmtl.estimators.clean import clean
 from skmtl.features import maps
-from skmtl.model_selection import interval_coverage
+from skmtl.model_selection import interval_coverage, readable_graph, stability
 from skmtl.model_selection.folds import make_splits
 from skmtl.model_selection.landmark_choice import choose_landmarks
+from skmtl.penalties import Sparse
+from skmtl.targets import LongLabels, TableLabels
 
 GRID = {"kernel": "linear", "alphas": [1e-2, 1e-1], "mus": [0.9], "eps_factors": [1.0]}
 
@@ -103,6 +107,39 @@ def test_coverage_and_path_keep_groups_together(rng):
     ours = structure_path(model, X, Y, [0.5], groups=groups)
     theirs = structure_path(model, X, Y, [0.5], cv=list(GroupKFold(5).split(X, groups=groups)))
     np.testing.assert_allclose(ours.scores, theirs.scores)
+
+
+@pytest.mark.parametrize("form", ["table", "crossed", "nested"])
+def test_no_half_tears_a_group_apart(form, rng):
+    """Halves are complementary in groups; in long format every task has rows in both, where groups are of one task."""
+    groups = rng.permutation(np.repeat(np.arange(24), rng.integers(1, 6, size=24)))
+    tasks = groups % 3 if form == "nested" else rng.integers(3, size=len(groups))
+    labels = TableLabels(np.zeros((len(groups), 3)), np.ones((len(groups), 3)))
+    if form != "table":
+        labels = LongLabels.from_rows(np.zeros(len(groups)), np.ones(len(groups)), tasks, 3)
+    halves = list(stability._halves(labels, 8, rng, groups))
+    for one, other in zip(halves[::2], halves[1::2], strict=True):
+        assert sorted([*one, *other]) == list(range(len(groups)))
+        assert not set(groups[one]) & set(groups[other])
+        assert len(set(groups[one])) == len(set(groups[other])) == 12
+        if form == "nested":
+            assert [len(set(groups[one][tasks[one] == t])) for t in range(3)] == [4, 4, 4]
+    assert not np.array_equal(halves[0], halves[2])
+
+
+def test_copies_of_rows_make_no_edge_steadier(rng):
+    """With every row there five times and told so, halves are those of the rows themselves."""
+    X, Y = related_tasks(rng, 24, 4)
+    model = MultiTaskRegressor(Sparse(0.6), alpha=1e-2)
+    once = edge_stability(model, X, Y, 6)
+    copies = np.repeat(np.arange(24), 5)
+    told = edge_stability(model, X[copies], Y[copies], 6, groups=copies)
+    assert 0.0 < once["frequency"].min() < 1.0
+    pd.testing.assert_frame_equal(told, once, rtol=1e-4)
+    graph = readable_graph(model, X, Y, 6, groups=np.arange(24))
+    pd.testing.assert_frame_equal(graph, readable_graph(model, X, Y, 6))
+    with pytest.raises(ValueError, match="there are 3 groups of rows with labels; halves of them need at least 4"):
+        edge_stability(model, X, Y, 6, groups=np.arange(24) % 3)
 
 
 def test_rows_that_are_copies_flatter_unless_they_stay_together(rng):

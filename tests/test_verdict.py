@@ -21,7 +21,7 @@ def search_of(scores, penalties, commons=None, *, chosen=0, rule="best", constan
     return SimpleNamespace(
         cv_results_=results,
         best_index_=chosen,
-        scoring_="r2",
+        scoring_="pooled_r2",
         rule=rule,
         best_score_=float(results["mean_test_score"][chosen]),
         constant_score_=constant,
@@ -42,7 +42,7 @@ def test_the_sentence_compares_the_best_of_both_sides():
     search = search_of(scores, ["sparse", "sparse", "independent", "independent"], chosen=1)
     low, high = expected_interval(np.subtract(scores[1], scores[2]))
     assert describe_choice(search) == (
-        "Sharing helps: r2 is 0.610 with sparse and 0.407 with independent tasks, a difference of +0.203 "
+        "Sharing helps: R2 is 0.610 with sparse and 0.407 with independent tasks, a difference of +0.203 "
         f"[{low:+.3f}, {high:+.3f}]; a constant has 0.000. The model that is kept is sparse."
     )
     assert low > 0.0
@@ -52,7 +52,7 @@ def test_a_common_part_is_shared_and_named():
     search = search_of([[0.5, 0.6], [0.1, 0.4]], ["independent", "independent"], [2.0, 0.0])
     words = describe_choice(search)
     assert "0.550 with a common part and 0.250 with independent tasks" in words
-    assert words.endswith("The model that is kept is a common part.")
+    assert words.endswith("The model that is kept has a common part.")
 
 
 def test_a_chosen_model_that_is_not_the_best_says_by_which_rule():
@@ -61,7 +61,7 @@ def test_a_chosen_model_that_is_not_the_best_says_by_which_rule():
     passed_over = describe_choice(search_of(scores, penalties, chosen=1, rule="1se"))
     assert verdict.PASSED_OVER in passed_over
     # The chosen one is compared, though another is better.
-    assert "r2 is 0.500 with sparse" in passed_over
+    assert "R2 is 0.500 with sparse" in passed_over
     assert verdict.PASSED_OVER not in describe_choice(search_of(scores, penalties, chosen=0, rule="1se"))
     assert verdict.PASSED_OVER not in describe_choice(search_of(scores, penalties, chosen=1, rule="best"))
 
@@ -108,14 +108,14 @@ def test_no_better_than_a_constant_is_said_first():
 
 
 def test_what_stands_alone_is_said_to():
-    assert describe_alone("r2", 0.5, None, 1) == "There is one task and nothing to share: r2 is 0.500."
+    assert describe_alone("pooled_r2", 0.5, None, 1) == "There is one task and nothing to share: R2 is 0.500."
     apart = "Tasks are independent, and nothing is shared"
-    assert describe_alone("r2", 0.5, 0.1, 2) == f"{apart}: r2 is 0.500; a constant has 0.100."
+    assert describe_alone("pooled_r2", 0.5, 0.1, 2) == f"{apart}: R2 is 0.500; a constant has 0.100."
     rest = "for the same prediction at every row"
-    assert describe_alone("r2", 0.0, 0.1, 2) == f"Worse than a constant: r2 is 0.000, but 0.100 {rest}. {apart}."
-    assert describe_alone("r2", 0.1, 0.1, 2).startswith("No better than a constant: ")
+    assert describe_alone("pooled_r2", 0.0, 0.1, 2) == f"Worse than a constant: R2 is 0.000, but 0.100 {rest}. {apart}."
+    assert describe_alone("pooled_r2", 0.1, 0.1, 2).startswith("No better than a constant: ")
     search = search_of([[0.5, 0.7], [0.1, 0.2]], ["independent", "independent"], constant=None)
-    assert describe_choice(search) == f"{apart}: r2 is 0.600."
+    assert describe_choice(search) == f"{apart}: R2 is 0.600."
 
 
 def test_folds_without_a_score_are_left_out(rng):

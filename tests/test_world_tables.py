@@ -54,6 +54,7 @@ def test_a_german_export_is_read_as_it_is_meant(export, written, tmp_path, encod
     assert frame["Datum"].tolist() == export["Datum"].dt.strftime("%d.%m.%Y").tolist()
     assert "Columns are separated by semicolons." in notes
     assert "Numbers have a decimal comma." in notes
+    assert "Points stand between thousands." in notes
     assert any("cp1252" in note for note in notes) == (encoding == "latin-1")
 
 
@@ -108,6 +109,8 @@ def test_what_only_looks_like_a_number_stays_text(tmp_path):
         ("t.csv", b"PK\x03\x04rest", "a workbook or an archive by its content"),
         ("t.csv", b"\xd0\xcf\x11\xe0rest", "an old workbook of Excel by its content"),
         ("t.csv", b"PAR1rest", "a Parquet file by its content"),
+        ("t.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "is no text by its content"),
+        ("t.csv", b"a,b\n1,2\n1,2,3,4\n", r"\(line 3 has 4 fields instead of 2\); check its quotes"),
     ],
 )
 def test_files_of_other_programs_are_refused_by_name(tmp_path, name, content, part):
@@ -265,6 +268,24 @@ def test_a_constant_target_is_said_and_none_but_constant_ones_are_refused(rng):
     assert "'same' is the same in every row" in about
     with pytest.raises(ValueError, match="'same' is 3 in every row"):
         make_problem(frame, ColumnRoles(["same"]))
+
+
+@pytest.mark.parametrize("pair", [("yes", "no"), ("Ja", "Nein"), (" TRUE", "false"), ("y", "n")])
+def test_several_targets_of_yes_and_no_are_classes(pair, rng):
+    truth = rng.random((40, 2)) < 0.4
+    frame = pd.DataFrame({"x": truth[:, 0] + 0.1 * rng.normal(size=40)})
+    frame["a"], frame["b"] = (np.where(column, *pair).astype(object) for column in truth.T)
+    frame.loc[3, "b"] = None
+    problem = make_problem(frame, ColumnRoles(["a", "b"]))
+    assert problem.classification
+    assert any("'a', 'b' hold words such as yes and no, which are 1 and 0" in note for note in problem.notes)
+    expected = truth.astype(float)
+    expected[3, 1] = np.nan
+    np.testing.assert_array_equal(problem.Y, expected)
+    # One target alone has classes of these names, and other words are refused.
+    assert set(make_problem(frame, ColumnRoles(["a"])).Y) == set(pair)
+    with pytest.raises(ValueError, match="target 'b' holds text such as 'perhaps'"):
+        make_problem(frame.assign(b=["perhaps"] * 20 + [pair[1]] * 20), ColumnRoles(["a", "b"]))
 
 
 def test_few_groups_are_refused(rng):

@@ -57,7 +57,7 @@ CONSTANTS = {
         "penalties/base.py": "ASK_EARLY",
         "penalties/laplacian.py": "BOUND_TOL STAGE_TOL",
         "solvers/leave_one_out.py": "NOTHING",
-        "solvers/design.py": "LARGEST ROUNDING",
+        "solvers/design.py": "LARGEST KERNEL_ERROR SUM_ERROR NEAR",
         "solvers/posterior.py": "NOTHING",
         "solvers/task_blocks.py": "SINGULAR",
         "solvers/solve.py": "NEXT_TO_NOTHING ROOM ROUNDING WITHIN_REACH",

@@ -34,8 +34,8 @@ def link(cls):
 
 
 def penalty_table():
-    rows = [[link(p), p.reference, parameters(p), in_cell(p.tex)] for p in PENALTIES.values()]
-    return table(["name", "reference", "parameters", "$R(A)$"], rows)
+    rows = [[link(p), in_cell(p.tex), parameters(p), p.reference] for p in PENALTIES.values()]
+    return table(["name", "$R(A)$", "parameters", "reference"], rows)
 
 
 def parameters(cls):

@@ -1,6 +1,7 @@
 """Cleaning the user's input at the door, with messages that help."""
 
 import importlib
+import re
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
@@ -22,6 +23,12 @@ NO_NUMBERS = (bool, np.bool_, np.timedelta64)
 # Squares of numbers beyond these lose their meaning in double precision.
 LARGEST, SMALLEST = 1e75, 1e-75
 NO_TARGET = "this estimator requires y to be passed, but the target y is None."
+# What to do with text.
+NO_TEXT = {
+    "X": "encode it, for example with OneHotEncoder, or let skmtl.tables prepare the table",
+    "y": "classes are for MultiTaskClassifier",
+    "sample_weight": "pass a number for each row",
+}
 MANY_COLUMNS = "y has {} columns; in long format it has one, and tasks says which task it is of."
 
 
@@ -126,11 +133,16 @@ def check_plain(name: str, values: Any) -> None:
 
 
 def _as_float(name: str, convert: Any, *arguments: Any, **options: Any) -> Any:
-    """What a conversion gives, with a sentence for whole numbers that no float can hold."""
+    """What a conversion gives, with a sentence for text, and for whole numbers that no float can hold."""
     try:
         return convert(*arguments, **options)
     except OverflowError as error:
         raise ValueError(f"{name} has numbers beyond what double precision can hold.") from error
+    except ValueError as error:
+        text = re.search("could not convert string to float: (.*)", str(error))
+        if text is None:
+            raise
+        raise ValueError(f"{name} holds text such as {text[1]} where numbers are needed; {NO_TEXT[name]}.") from error
 
 
 def _check_size(values: NDArray[Any]) -> None:
@@ -223,6 +235,8 @@ def check_weight(weight: Any, X: Any, n_tasks: int | None = None) -> Array:
             expected = f"({n_rows},) or ({n_rows}, {n_tasks})"
             raise ValueError(f"sample_weight has shape {weight.shape}; it must be {expected}.")
     else:
+        if weight is not None and np.asarray(weight).ndim == 1:
+            check_rows(np.asarray(weight), X.shape[0], "sample_weight")
         weight = np.asarray(_as_float("sample_weight", _check_sample_weight, weight, X, dtype=np.float64))
     if weight.min() < 0.0:
         raise ValueError(f"sample_weight has a negative entry, {weight.min():.3g}; weights must be >= 0.")

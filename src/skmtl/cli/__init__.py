@@ -27,7 +27,7 @@ def main() -> None:
         raise SystemExit(2) from None
     try:
         with ended_by_signals():
-            app(prog_name="skmtl")
+            raise SystemExit(run(app))
     except KeyboardInterrupt:
         print("Interrupted; nothing was written.", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
@@ -46,6 +46,30 @@ def make_app() -> Any:
     from skmtl.cli import app
 
     return app.make_app()
+
+
+def run(app: Any) -> int:
+    """Run what the command line says; a mistake in how it is written is one sentence, and the code 2."""
+    import typer
+
+    # Typer shows one of its errors of usage; all of them have its base.
+    usage_error: Any = typer.BadParameter.__base__
+    try:
+        # What Typer returns is the code of an exit, or None at the end of a command.
+        return app(prog_name="skmtl", standalone_mode=False) or 0
+    except usage_error as error:
+        message = error.format_message().strip()
+        # Without a message it was the help that was asked for, and shown.
+        if message:
+            print(printable(describe_usage(message, error.ctx.command_path if error.ctx else "skmtl")), file=sys.stderr)
+        return int(error.exit_code)
+
+
+def describe_usage(message: str, command: str) -> str:
+    """What is wrong with how a command was written, and what to do."""
+    said = f"{command}: {message[0].lower()}{' '.join(message[1:].split()).rstrip('.')}"
+    commas = "; several names are one argument, with commas between them: a,b" if "extra argument" in message else ""
+    return f"{said}{commas}{'' if said.endswith('?') else ';'} {command} --help says what is possible."
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def show_frame(frame: "pd.DataFrame", corner: str) -> None:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    return f"{value:z.3f}" if isinstance(value, float) else str(value)
 
 
 def show_comparison(comparison: "pd.DataFrame", *, kept: str | None = None) -> None:
@@ -71,9 +71,10 @@ def show_comparison(comparison: "pd.DataFrame", *, kept: str | None = None) -> N
     ``kept`` is the method of the model that is kept, where there is one.
     """
     from skmtl.model_selection.held_out import describe_comparison, is_shared
+    from skmtl.model_selection.score_words import explain_score
 
     for method, table in comparison.groupby("method", sort=False):
-        print(f"{table['scoring'].iloc[0]} on rows held out, more is better:")
+        print(f"{explain_score(table['scoring'].iloc[0])} on rows held out, more is better:")
         show_frame(_beside_independent(table) if is_shared(table) else _alone(table), "task")
         print(describe_comparison(comparison, str(method), kept=kept))
 
@@ -128,6 +129,8 @@ def warnings_as_notes() -> Iterator[None]:
 
 def make_folder(folder: Path, *, overwrite: bool = False) -> None:
     """Create the folder before the work starts, or say in one sentence why that is not possible."""
+    if folder.is_file():
+        raise ValueError(f"{folder} is a file; --out names a folder, which is made for model and report.")
     if not overwrite and folder.is_dir() and any(folder.iterdir()):
         raise ValueError(f"{folder} has files already; name another folder, or say --overwrite to replace them.")
     try:

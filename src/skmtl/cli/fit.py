@@ -136,7 +136,7 @@ def _fit(problem: "TableProblem", method: "MethodOptions", work: Work, out: Path
 
 def about(table: Path, problem: "TableProblem", result: "TableFit") -> dict[str, Any]:
     """Facts for the head of the report."""
-    labels = problem.Y.notna().to_numpy()
+    labels, n_judged, n_graph = problem.Y.notna().to_numpy(), len(result.choice.rows), result.n_graph_rows
     return {
         "title": table.stem,
         "rows": len(problem.X),
@@ -145,7 +145,8 @@ def about(table: Path, problem: "TableProblem", result: "TableFit") -> dict[str,
         "labels observed": f"{labels.sum()} of {labels.size}",
         "preprocessing": problem.features.describe(),
         "selection": " ".join(result.choice.reasons),
-        "rows that judged": len(result.choice.rows),
+        "rows that judged": n_judged,
+        **({} if n_graph in (None, n_judged) else {"rows of the graph": n_graph}),
         "command": shlex.join(["skmtl", *sys.argv[1:]]),
     }
 

@@ -1,5 +1,6 @@
 """The method that a person names, with what is left to choose."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,7 +64,17 @@ class MethodOptions:
             raise ValueError("the linear kernel has no gamma; leave --gamma out, or say --kernel rbf.")
         if self.kernel == "linear" and self.n_components is not None:
             raise ValueError("the linear kernel needs no landmarks; leave --components out, or say --kernel rbf.")
+        self._check_numbers()
         self._check_penalty()
+
+    def _check_numbers(self) -> None:
+        for name, value in (("alpha", self.alpha), ("gamma", self.gamma)):
+            if value is not None and not 0.0 < value < math.inf:
+                raise ValueError(f"--{name} {value:g} must be a number above 0; leave it out to have it chosen.")
+        if self.common is not None and not 0.0 <= self.common < math.inf:
+            raise ValueError(f"--common {self.common:g} must be 0 (no common part) or a number above it.")
+        if self.n_jobs == 0:
+            raise ValueError("--jobs 0 is no number of processes; say 1 or more, or -1 for all processors.")
 
     def _check_penalty(self) -> None:
         name = self.penalty or "sparse"

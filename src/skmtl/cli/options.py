@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 TABLE, METHOD, CLUSTER, WORK = "The table", "The method", "Tables larger than memory", "The work"
 ENGINES = ("pandas", "dask")
+TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx")
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model.skops that skmtl fit wrote.")]
 Table = Annotated[
@@ -201,6 +202,8 @@ def load_file(path: Path) -> Any:
     if not path.is_file():
         what = "is a folder; name the model.skops in it" if path.is_dir() else "does not exist; skmtl fit writes one"
         raise ValueError(f"{path} {what}.")
+    if path.suffix.lower() in TABLE_ENDINGS:
+        raise ValueError(f"{path} is no model but a table; name the model.skops of skmtl fit first, then the table.")
     from skmtl import load_model
 
     return load_model(path)

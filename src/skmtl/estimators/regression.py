@@ -280,7 +280,8 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         What is promised: coverage on average over new rows, drawn like the training rows, for any noise, as m grows
         and as far as one row changes the fit little, which a ridge ensures [1]_ [2]_. What is not: coverage at every
         single row, or for rows from elsewhere; nor in finite samples beyond the correction, for parameters and
-        structure were chosen with all rows.
+        structure were chosen with all rows. Labels that many rows share are covered together or not at all: where
+        all labels of a task are one value its interval is that value, and holds more than it says.
 
         Parameters
         ----------

@@ -149,7 +149,14 @@ class MultiTaskSearch(DrawsRelations, BaseEstimator):
         return self.best_estimator_.predict_frame(X)
 
     def relations(
-        self, X: Any = None, y: Any = None, *, n_resamples: int = 100, sample_weight: Any = None, tasks: Any = None
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        n_resamples: int = 100,
+        sample_weight: Any = None,
+        tasks: Any = None,
+        groups: Any = None,
     ) -> pd.DataFrame:
         """The relations that the best estimator predicts with and, given the rows, those that are stable beside them.
 
@@ -162,7 +169,7 @@ class MultiTaskSearch(DrawsRelations, BaseEstimator):
             As for ``fit``.
         n_resamples : int, default=100
             How many halves.
-        sample_weight, tasks : array-like, optional
+        sample_weight, tasks, groups : array-like, optional
             As for ``fit``.
 
         Returns
@@ -179,7 +186,7 @@ class MultiTaskSearch(DrawsRelations, BaseEstimator):
         from skmtl.model_selection.judging import best_rival, graph_model
         from skmtl.model_selection.readable import both_graphs, readable_graph
 
-        rows = {"sample_weight": sample_weight, "tasks": tasks}
+        rows = {"sample_weight": sample_weight, "tasks": tasks, "groups": groups}
         model = graph_model(self.best_estimator_, best_rival(self, self.best_index_))
         return both_graphs(self.best_estimator_.relations(), readable_graph(model, X, y, n_resamples, **rows))
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skmtl.model_selection.score_words import call_score
 from skmtl.penalties import Independent
 
 # What candidates may have besides, in the order in which a search tries it.
@@ -77,7 +78,8 @@ def describe_gains(search: Any, steps: Sequence[str] = STEPS, *, comparison: pd.
     gained += [] if comparison is None else [_best_method(comparison)]
     if not (gained or idle) or not np.isfinite(start):
         return ""
-    parts = [f"In cross-validation ({search.scoring_}) the {first} kernel with independent tasks has {start:.4g}"]
+    score = f"{call_score(search.scoring_)} is {start:.4g}"
+    parts = [f"In the search {score} for the {first} kernel with independent tasks"]
     parts += [f"nothing comes from {', '.join(idle)}"] if idle else []
     parts += [f"on top of it come {', '.join(gained)}"] if gained else []
     return f"{'; '.join(parts)}."

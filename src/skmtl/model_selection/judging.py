@@ -140,7 +140,7 @@ def judge_model(
     ['Weight', 'Waist', 'Pulse', '(all tasks)']
     """
     if isinstance(estimator, MultiTaskSearch):
-        estimator = clone(estimator).fit(X, Y, sample_weight=sample_weight, tasks=tasks)
+        estimator = clone(estimator).fit(X, Y, sample_weight=sample_weight, tasks=tasks, groups=groups)
         rival = best_rival(estimator, estimator.best_index_) if rival is None else rival
         estimator = estimator.best_estimator_
     model = settle(estimator, X, Y, sample_weight=sample_weight, tasks=tasks, groups=groups)

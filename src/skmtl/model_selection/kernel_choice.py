@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 from skmtl.model_selection.classifier_cv import MultiTaskClassifierCV
 from skmtl.model_selection.recommended import KERNELS
 from skmtl.model_selection.regressor_cv import MultiTaskRegressorCV
+from skmtl.model_selection.score_words import call_score
 from skmtl.penalties import StructurePenalty, check_penalty
 
 # Coarser than the default grids of the searches, for someone is waiting: multiples of the mean of the kernel's
@@ -175,8 +176,9 @@ def choose_kernel(
     best = _winner(searches)
     scores = {kernel: float(one.best_score_) for kernel, one in searches.items()}
     listed = ", ".join(f"{kernel} {score:.4f}" for kernel, score in scores.items())
+    measured = f"{call_score(searches[best].scoring_)} without a graph, with {CONTEST_FOLDS} folds of {len(rows)} rows"
     reason = (
-        f"The {best} kernel is used; {searches[best].scoring_} without a graph on {len(rows)} rows: {listed} "
+        f"The {best} kernel is used; {measured}: {listed} "
         f"({kernels[0]}, unless another is ahead by {MARGIN:g} and by two standard errors)."
     )
     return KernelChoice(best, searches[best].gamma_, scores, reason)

@@ -13,6 +13,7 @@ from skmtl.model_selection.candidates import AUTO, middle_alpha
 from skmtl.model_selection.gains import STEPS, describe_gains
 from skmtl.model_selection.judging import best_rival, parameters_of
 from skmtl.model_selection.kernel_choice import (
+    N_FOLDS,
     Callback,
     Index,
     at_kernel,
@@ -157,7 +158,7 @@ def choose_parameters(
     folds = count_folds(callback, 0, 2, "kernels" if len(kernels) > 1 else f"{kernels[0]} kernel")
     contest = fitted = fit(_search_kernels(search, kernels, X[rows], gamma).set_params(callback=folds), rows)
     # What the graph adds is for the judgement to say, once.
-    gains, best = describe_gains(fitted, STEPS[:-1]), fitted.best_estimator_
+    gains, best, n_searched = describe_gains(fitted, STEPS[:-1]), fitted.best_estimator_, len(rows)
     report_progress(callback, 1, 2)
     held, more = _scale_up(search, best, X, Y, tasks)
     if len(more) > len(rows):
@@ -173,7 +174,8 @@ def choose_parameters(
         reasons.append(_name_kernel(fitted.best_estimator_))
     if search.n_components is None and held["n_components"] is not None:
         reasons.append(describe_landmarks(held["n_components"], X.shape[0]))
-    reasons += [*describe_rows(len(rows), X.shape[0]), *([gains] if gains else [])]
+    reasons += describe_rows(len(rows), X.shape[0])
+    reasons += [gains, *_other_folds(contest, n_searched, len(rows))] if gains else []
     index = best_with_penalty(fitted) if keep_penalty else fitted.best_index_
     # The automatic eps is the one of the candidate, and of the rows that it is fitted to.
     other = {} if index == fitted.best_index_ else parameters_of(fitted, index)
@@ -203,6 +205,15 @@ def describe_rows(n_used: int, n_rows: int) -> list[str]:
         f"Parameters were chosen and scores found on {n_used} of {n_rows} rows, drawn at random; the model that is "
         "kept learns from all of them, and its scores are rather better."
     ]
+
+
+def _other_folds(search: Any, n_searched: int, n_judged: int) -> list[str]:
+    """Why the scores of a model that is judged are not those of the search, where they are not, as a sentence."""
+    n_folds = sum(name.startswith("split") for name in search.cv_results_)
+    if (n_folds, n_searched) == (N_FOLDS, n_judged):
+        return []
+    searched, judged = f"{n_folds} folds of {n_searched} rows", f"{N_FOLDS} folds of {n_judged} rows"
+    return [f"The search had {searched}; the model is judged on {judged}, so that its scores are different ones."]
 
 
 def best_with_penalty(search: Any) -> int:

@@ -28,6 +28,7 @@ def readable_graph(
     callback: Callback | None = None,
     sample_weight: ArrayLike | None = None,
     tasks: Any = None,
+    groups: Any = None,
 ) -> pd.DataFrame:
     """The graph to look at: edges that come back on halves of the rows, at a mu that leaves few false ones.
 
@@ -53,6 +54,8 @@ def readable_graph(
         Weights, as for ``fit``.
     tasks : array-like of shape (n_samples,), optional
         Long format: the task of each row.
+    groups : array-like of shape (n_samples,), optional
+        Rows of one group are in the same half.
 
     Returns
     -------
@@ -73,12 +76,12 @@ def readable_graph(
     >>> int(table["stable"].sum())
     0
     """
-    model = clone(settle(estimator, X, Y, sample_weight=sample_weight, tasks=tasks))
+    rows = {"sample_weight": sample_weight, "tasks": tasks, "groups": groups}
+    model = clone(settle(estimator, X, Y, **rows))
     penalty = PENALTIES[model.penalty] if isinstance(model.penalty, str) else model.penalty
     if penalty.path_parameter is None:
         model.set_params(penalty=Sparse(), solver="auto")
-    options = {"n_jobs": n_jobs, "callback": callback, "sample_weight": sample_weight, "tasks": tasks}
-    return edge_stability(model, X, Y, n_resamples, max_false=MAX_FALSE, **options)
+    return edge_stability(model, X, Y, n_resamples, max_false=MAX_FALSE, n_jobs=n_jobs, callback=callback, **rows)
 
 
 def both_graphs(relations: pd.DataFrame, stability: pd.DataFrame | None) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import average_precision_score, get_scorer, roc_auc_score
+from sklearn.metrics import average_precision_score, get_scorer, get_scorer_names, roc_auc_score
 
 from skmtl._linalg import Array, mean_known
 from skmtl._validation import check_rows, check_targets, check_task_names, check_weight
@@ -257,6 +257,11 @@ def own_evaluate(name: str, data: TaskData) -> Evaluate:
 
 def scorer_evaluate(scoring: Any, model: Any, data: TaskData) -> Evaluate:
     """A scorer of scikit-learn, which asks a fitted model."""
+    if isinstance(scoring, str) and scoring not in get_scorer_names():
+        raise ValueError(
+            f"scoring={scoring!r} is not known; choose one of {', '.join(SCORES)}, or a scorer of scikit-learn "
+            "(sklearn.metrics.get_scorer_names())."
+        )
     scorer = get_scorer(scoring)
     if data.labels.long:
         raise ValueError(

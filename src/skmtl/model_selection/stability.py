@@ -40,12 +40,13 @@ def edge_stability(
     callback: Callback | None = None,
     sample_weight: ArrayLike | None = None,
     tasks: Any = None,
+    groups: Any = None,
     random_state: int | np.random.Generator | None = 0,
 ) -> pd.DataFrame:
     """Learn the graph on random halves of the rows, and count how often each edge is found.
 
     Halves come in complementary pairs (Shah and Samworth, 2013); in long format every task is halved. An edge in most
-    halves does not hang on a few rows; that it means something about the tasks is not proved by it.
+    halves does not hang on a few rows, or groups of rows; that it means something about the tasks is not proved by it.
 
     Parameters
     ----------
@@ -71,6 +72,8 @@ def edge_stability(
         Weights, as for ``fit``.
     tasks : array-like of shape (n_samples,), optional
         Long format: the task of each row.
+    groups : array-like of shape (n_samples,), optional
+        Rows of one group are in the same half. Halves have as many groups as one another, and not always as many rows.
     random_state : int or Generator, default=0
         For drawing the halves.
 
@@ -105,12 +108,14 @@ def edge_stability(
     ['Weight', 'Waist']
     """
     total = check_count("n_resamples", n_resamples)
-    estimator = settle(estimator, X, Y, sample_weight=sample_weight, tasks=tasks)
+    estimator = settle(estimator, X, Y, sample_weight=sample_weight, tasks=tasks, groups=groups)
     loss = check_loss(estimator.loss, purpose=estimator.purpose)
-    data = clean(estimator, X, Y, sample_weight, tasks)
+    data = clean(estimator, X, Y, sample_weight, tasks, groups)
     n_rows, n_tasks = data.labels.n_rows, data.labels.n_tasks
-    if n_rows < 4:
-        raise ValueError(f"there are {n_rows} rows with labels; halves of them need at least 4.")
+    n_apart = n_rows if data.groups is None else len(np.unique(data.groups))
+    if n_apart < 4:
+        what = "rows" if data.groups is None else "groups of rows"
+        raise ValueError(f"there are {n_apart} {what} with labels; halves of them need at least 4.")
     if isinstance(estimator.landmarks, str) and (estimator.n_components or 0) >= -(-n_rows // 2):
         # All rows of a half would be landmarks; the exact kernel is the same, in half of the time.
         estimator = clone(estimator).set_params(n_components=None)
@@ -119,7 +124,7 @@ def edge_stability(
         check_positive("max_false", max_false)
         path = [one.settings for one in along_path(estimator, MUS, n_tasks)]
     source = TrainingSource(estimator, data, loss)
-    halves = _halves(data.labels, total, np.random.default_rng(random_state))
+    halves = _halves(data.labels, total, np.random.default_rng(random_state), data.groups)
     # All others start from what the first one found.
     first = _learn_half(source, path, next(halves))
     jobs = (delayed(_learn_half)(source, path, half, first[0]) for half in halves)
@@ -144,16 +149,26 @@ def edge_stability(
     return table
 
 
-def _halves(labels: Labels, count: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
-    """Random halves of the rows and their complements, of every task in long format."""
-    n_rows = labels.n_rows
-    strata = labels.tasks if labels.long else np.zeros(n_rows)
+def _halves(
+    labels: Labels, count: int, rng: np.random.Generator, groups: NDArray[np.intp] | None = None
+) -> Iterator[NDArray[np.intp]]:
+    """Random halves of the rows and their complements, of every task in long format; groups of rows stay whole."""
+    groups = np.arange(labels.n_rows) if groups is None else np.unique(groups, return_inverse=True)[1]
+    strata = _strata(labels, groups)
     for k in range(count):
         if k % 2 == 0:
-            shuffled = rng.permutation(n_rows)
+            shuffled = rng.permutation(len(strata))
             order = shuffled[np.argsort(strata[shuffled], kind="stable")]
-        # Every other row of the shuffled strata.
-        yield np.sort(order[k % 2 :: 2])
+        # Every other group of the shuffled strata.
+        yield np.flatnonzero(np.isin(groups, order[k % 2 :: 2]))
+
+
+def _strata(labels: Labels, groups: NDArray[np.intp]) -> NDArray[np.intp]:
+    """What to halve evenly: in long format the task that most rows of a group are of."""
+    tasks = labels.tasks if labels.long else np.zeros(labels.n_rows, dtype=np.intp)
+    counts = np.zeros((groups.max() + 1, labels.n_tasks))
+    np.add.at(counts, (groups, tasks), 1.0)
+    return counts.argmax(axis=1)
 
 
 def _learn_half(

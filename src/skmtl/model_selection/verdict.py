@@ -9,12 +9,14 @@ import numpy as np
 from scipy import stats
 
 from skmtl._linalg import Array
+from skmtl.model_selection.score_words import call_score
 from skmtl.penalties import Independent
 
 ALL_TASKS = "(all tasks)"
 HELPS, HURTS, CLOSE, WORSE = "helps", "hurts", "too close to call", "no better than a constant"
 UNCHANGED, ALONE = "changes nothing", "nothing is shared"
 OPENINGS = {HELPS: "Sharing helps", HURTS: "Sharing hurts", CLOSE: "Too close to call"}
+COMMON = "a common part"
 PASSED_OVER = ", the sparsest within one standard error of the best"
 LEVEL = 0.95
 FEWEST_DECIMALS, MOST_DECIMALS = 3, 6
@@ -51,7 +53,7 @@ def judge_interval(low: float, high: float) -> str:
 
 def method_name(penalty: str, common: float) -> str:
     """What a model shares, by name."""
-    return "a common part" if penalty == Independent.name and common > 0.0 else penalty
+    return COMMON if penalty == Independent.name and common > 0.0 else penalty
 
 
 def describe_verdict(paired: PairedScores, *, kept: str | None = None, note: str = "") -> str:
@@ -59,23 +61,23 @@ def describe_verdict(paired: PairedScores, *, kept: str | None = None, note: str
 
     ``note``, where it is given, says why that one.
     """
-    said = _Numbers(paired)
+    said, scoring = _Numbers(paired), call_score(paired.scoring)
     ours = paired.independent if kept == Independent.name else paired.score
     if kept is None:
         ours = max(ours, paired.independent)
     if paired.constant is not None and ours <= paired.constant:
         worse = "Worse than a constant" if ours < paired.constant else "No better than a constant"
         return (
-            f"{worse}: {paired.scoring} is {said(paired.score)} with {paired.method} and {said(paired.independent)} "
+            f"{worse}: {scoring} is {said(paired.score)} with {paired.method} and {said(paired.independent)} "
             f"with independent tasks, but {said(paired.constant)} for the same prediction at every row."
         )
     against = "" if paired.constant is None else f"; a constant has {said(paired.constant)}"
-    saved = "" if kept is None else f" The model that is kept is {kept}{note}."
+    saved = "" if kept is None else f" The model that is kept {'has' if kept == COMMON else 'is'} {kept}{note}."
     if paired.word == UNCHANGED:
-        same = f"both have {paired.scoring} {said(paired.score)}{against}.{saved}"
+        same = f"both have {scoring} {said(paired.score)}{against}.{saved}"
         return f"Sharing changes nothing: {paired.method} and independent tasks agree on every fold, {same}"
     return (
-        f"{OPENINGS[paired.word]}: {paired.scoring} is {said(paired.score)} with {paired.method} and "
+        f"{OPENINGS[paired.word]}: {scoring} is {said(paired.score)} with {paired.method} and "
         f"{said(paired.independent)} with independent tasks, {_difference(paired, said)}{against}.{saved}"
     )
 
@@ -83,14 +85,14 @@ def describe_verdict(paired: PairedScores, *, kept: str | None = None, note: str
 def describe_alone(scoring: str, score: float, constant: float | None, n_tasks: int) -> str:
     """The sentence where there is nothing to compare with, and why."""
     one, apart = "There is one task and nothing to share", "Tasks are independent, and nothing is shared"
-    reason = one if n_tasks == 1 else apart
+    reason, scoring = one if n_tasks == 1 else apart, call_score(scoring)
     if constant is None:
-        return f"{reason}: {scoring} is {score:.3f}."
+        return f"{reason}: {scoring} is {score:z.3f}."
     if score <= constant:
         worse = "Worse than a constant" if score < constant else "No better than a constant"
-        rest = f"{scoring} is {score:.3f}, but {constant:.3f} for the same prediction at every row"
+        rest = f"{scoring} is {score:z.3f}, but {constant:z.3f} for the same prediction at every row"
         return f"{worse}: {rest}. {reason}."
-    return f"{reason}: {scoring} is {score:.3f}; a constant has {constant:.3f}."
+    return f"{reason}: {scoring} is {score:z.3f}; a constant has {constant:z.3f}."
 
 
 def _difference(paired: PairedScores, said: "_Numbers") -> str:
@@ -119,7 +121,7 @@ class _Numbers:
         self.decimals = count_decimals(paired.difference, *deciding_ends(paired.low, paired.high))
 
     def __call__(self, value: float) -> str:
-        return f"{value:.{self.decimals}f}"
+        return f"{value:z.{self.decimals}f}"
 
     def signed(self, value: float) -> str:
         """The same with its sign."""

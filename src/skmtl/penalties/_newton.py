@@ -101,7 +101,7 @@ def active_newton(
     A, point = start, smooth(start)
     if point is None:
         raise ValueError("the structure to start from must be positive definite")
-    value, forcing, iteration = objective(A, point), 0.1, 0
+    value, forcing, iteration, gap = objective(A, point), 0.1, 0, np.inf
     for iteration in range(1, max_iter + 1):
         gradient = point.gradient + identity
         piece = norm.piece(A, gradient)
@@ -119,9 +119,10 @@ def active_newton(
         remaining = min(decrease, 4.0 * abs(before - value - 0.5 * decrease))
         # The certificate is dearer: ask when it may pass.
         if remaining <= ASK_EARLY * tol * abs(value):
-            gap = certify(A, point, value)
+            last, gap = gap, certify(A, point, value)
             # With nothing left to gain, more iterations cannot help a certificate that is not tight.
-            if gap <= tol or decrease <= NOTHING_LEFT * tol * abs(value):
+            stuck = value == before and gap >= last
+            if gap <= tol or stuck or decrease <= NOTHING_LEFT * tol * abs(value):
                 return A, gap, iteration
         forcing = min(forcing, max(1e-3, np.sqrt(max(decrease, 0.0) / abs(value))))
     return A, certify(A, point, value), iteration

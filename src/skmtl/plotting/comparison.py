@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skmtl.model_selection import compare_methods
+from skmtl.model_selection.score_words import call_score
 from skmtl.plotting.canvas import GREY, VERDICTS, prepare_axes, short_names
 
 # Methods of one task stand this close to one another; tasks are one apart.
@@ -64,6 +65,8 @@ class ComparisonDisplay:
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on the axes given, or on new ones."""
+        if "method" not in self.comparison:
+            raise ValueError("comparison has no column 'method'; pass what compare_methods or judge_model found.")
         known = list(dict.fromkeys(self.comparison["method"]))
         if self.method is not None and self.method not in known:
             raise ValueError(f"method={self.method!r} was not compared; choose one of {', '.join(known)}.")
@@ -78,7 +81,7 @@ class ComparisonDisplay:
         self.ax_.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
         self.ax_.set_yticks(range(len(tasks)), short_names(tasks))
         self.ax_.invert_yaxis()
-        scoring = self.comparison["scoring"].iloc[0]
+        scoring = call_score(self.comparison["scoring"].iloc[0])
         self.ax_.set(
             xlabel=f"{scoring} less that of independent tasks\n(right of zero sharing helps)",
             title=methods[0] if len(methods) == 1 else "",

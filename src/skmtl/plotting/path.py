@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from skmtl._notebook import OPPOSITE, SAME
 from skmtl.model_selection import StructurePath, structure_path
+from skmtl.model_selection.score_words import call_score
 from skmtl.plotting.canvas import prepare_axes
 
 
@@ -67,6 +68,7 @@ class PathDisplay:
         else:
             score.errorbar(mus, self.path.scores, self.path.errors, color=OPPOSITE, marker="o", markersize=4, capsize=2)
         score.set(
-            ylabel=f"{self.path.scoring}, cross-validated", xlabel="mu (tasks are joined beyond the correlation 1 - mu)"
+            ylabel=f"{call_score(self.path.scoring)}, cross-validated",
+            xlabel="mu (tasks are joined beyond the correlation 1 - mu)",
         )
         return self

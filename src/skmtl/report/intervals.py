@@ -42,22 +42,36 @@ def summarize_intervals(found: pd.DataFrame, index: TaskIndex) -> dict[str, Any]
 
 
 def _shares(rows: pd.DataFrame, coverages: list[float]) -> list[dict[str, Any] | None]:
-    """Share and number of labels covered at each coverage; None where there are no such intervals."""
+    """Share and number of labels covered at each coverage, and the share of those at no end of their interval.
+
+    None where there are no such intervals.
+    """
     shares: list[dict[str, Any] | None] = []
     for coverage in coverages:
-        covered = rows.loc[rows["coverage"] == coverage, "covered"].to_numpy(dtype=float)
-        shares.append({"share": float(covered.mean()), "labels": len(covered)} if len(covered) else None)
+        own = rows[rows["coverage"] == coverage]
+        within = own["covered"] & (own["low"] < own["observed"]) & (own["observed"] < own["high"])
+        found = {"share": float(own["covered"].mean()), "within": float(within.mean()), "labels": len(own)}
+        shares.append(found if len(own) else None)
     return shares
 
 
 def _verdict(coverages: list[float], overall: list[dict[str, Any] | None]) -> str:
-    """A sentence about all tasks together."""
-    known = [(c, one["share"], one["labels"]) for c, one in zip(coverages, overall, strict=True) if one is not None]
-    off = [(c, share) for c, share, n in known if abs(share - c) > CHANCE * np.sqrt(c * (1.0 - c) / n)]
+    """A sentence about all tasks together.
+
+    Labels that are all the same are their interval, and are held however little it promises: of intervals that hold
+    more than they say, only labels at no end count.
+    """
+    known = [(c, one) for c, one in zip(coverages, overall, strict=True) if one is not None]
+    off = []
+    for coverage, one in known:
+        chance = CHANCE * np.sqrt(coverage * (1.0 - coverage) / one["labels"])
+        if one["share"] < coverage - chance or one["within"] > coverage + chance:
+            off.append(f"those of {100 * coverage:.0f}% hold {100 * one['share']:.0f}%")
+    same = any(one["within"] < one["share"] for _, one in known)
+    more = " Where all labels are the same, intervals are that value and hold more than they say." if same else ""
     if not off:
-        return "Intervals hold as many labels as they say, as far as chance lets us see."
-    said = ", ".join(f"those of {100 * c:.0f}% hold {100 * share:.0f}%" for c, share in off)
-    return f"Intervals do not hold quite what they say: {said}. Labels of one row may err together."
+        return "Intervals hold as many labels as they say, as far as chance lets us see." + more
+    return f"Intervals do not hold quite what they say: {', '.join(off)}. Labels of one row may err together." + more
 
 
 def interval_charts(summary: dict[str, Any] | None) -> list[dict[str, Any]]:

@@ -1,8 +1,10 @@
-"""Numbers as people read them; a dash stands for those that are missing."""
+"""Numbers and names of scores as people read them; a dash stands for numbers that are missing."""
 
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+
+from skmtl.model_selection.score_words import call_score, explain_score
 
 MISSING = "\N{EN DASH}"
 
@@ -24,10 +26,18 @@ def fact(value: Any) -> str:
     return format_number(value, form="," if isinstance(value, int) else ".4g")
 
 
+def short_number(value: float | None) -> str:
+    """A number in two digits, or as many as it has before its point, where these are few."""
+    whole = value is not None and 100.0 <= abs(value) < 1e5
+    return format_number(value, form=".0f" if whole else ".2g")
+
+
 FILTERS: dict[str, Callable[[Any], str]] = {
+    "called": call_score,
+    "explained": explain_score,
     "fact": fact,
     "number": partial(format_number, form=".4g"),
-    "short": partial(format_number, form=".2g"),
+    "short": short_number,
     "score": partial(format_number, form=".3f"),
     "signed": partial(format_number, form="+.3f"),
     "scientific": lambda value: "0" if value == 0.0 else format_number(value, form=".1e"),

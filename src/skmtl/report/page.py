@@ -9,6 +9,7 @@ from typing import Any
 
 from skmtl._validation import import_extra
 from skmtl.model_selection.readable import MAX_FALSE
+from skmtl.model_selection.score_words import call_score
 from skmtl.model_selection.stability import STABLE
 from skmtl.plotting.names import cut, split_name
 from skmtl.report.intervals import interval_charts
@@ -156,9 +157,13 @@ def _page_data(summary: dict[str, Any]) -> dict[str, Any]:
         "graphs": [_graph_data(summary, graph) for graph in summary["graphs"]],
         "mu": summary["mu"],
         "stableMu": summary["stability_mu"],
-        "path": _short(summary["path"]),
+        "path": _path_data(summary["path"]),
         "history": _short(summary["certificate"]["history"]),
     }
+
+
+def _path_data(path: dict[str, Any] | None) -> Any:
+    return None if path is None else _short({**path, "scoring": call_score(path["scoring"])})
 
 
 def _graph_data(summary: dict[str, Any], graph: dict[str, Any]) -> dict[str, Any]:

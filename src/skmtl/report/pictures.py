@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from skmtl.model_selection.score_words import call_score
 from skmtl.plotting.names import cut
 
 WIDTH, HEIGHT, SIDE, LABELLED = 480, 330, 60, 40
@@ -84,7 +85,7 @@ def draw_path(path: dict[str, Any]) -> str:
     """The number of related pairs, and the score, along mu."""
     panels = [("related pairs", path["n_edges"], True)]
     if any(score is not None for score in path["scores"]):
-        panels.append((f"{path['scoring'] or 'score'} on held-out rows", path["scores"], False))
+        panels.append((f"{call_score(path['scoring'] or 'score')} on held-out rows", path["scores"], False))
     top, parts = 26, []
     for title, values, from_zero in panels:
         parts.append(_panel(title, path["mus"], values, top, from_zero=from_zero))

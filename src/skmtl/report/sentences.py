@@ -3,8 +3,8 @@
 from typing import Any
 
 from skmtl.features import check_kernel
-from skmtl.model_selection.verdict import CLOSE, HELPS, HURTS, UNCHANGED
-from skmtl.penalties import StructurePenalty
+from skmtl.model_selection.verdict import CLOSE, COMMON, HELPS, HURTS, UNCHANGED
+from skmtl.penalties import Independent, StructurePenalty
 from skmtl.report.graphs import STABLE
 from skmtl.report.json_values import to_json, to_text
 
@@ -25,6 +25,11 @@ MEANINGS = {
     "scale_targets": "whether tasks are brought to unit variance for the fit",
     "balance_tasks": "whether every task counts the same however many labels it has",
     "tol": "relative gap to the global optimum at which the solver stops",
+}
+# Models without relations of pairs.
+APART = {
+    Independent.name: "keeps its tasks independent",
+    COMMON: "has a part common to all tasks, and no relations of pairs",
 }
 HALVES = "found related on more than nine tenths of random halves of the rows"
 # Tasks and pairs that a sentence names.
@@ -100,8 +105,8 @@ def _left_out(count: int) -> str:
 def _used(summary: dict[str, Any], n_pairs: int) -> str:
     """How many pairs the model joins to predict."""
     used = len(summary["relations"])
-    if summary["penalty"] == "independent":
-        return " The model that predicts keeps its tasks independent."
+    if summary["method"] in APART:
+        return f" The model that predicts {APART[summary['method']]}."
     if n_pairs == 1:
         return f" The model that predicts {'joins them' if used else 'does not join them'}."
     many = "all" if used == n_pairs else used or "none"
@@ -109,8 +114,8 @@ def _used(summary: dict[str, Any], n_pairs: int) -> str:
 
 
 def _why_none(summary: dict[str, Any]) -> str:
-    if summary["penalty"] == "independent":
-        return ", which keeps its tasks independent"
+    if summary["method"] in APART:
+        return f", which {APART[summary['method']]}"
     if summary["mu"] is None:
         return ""
     return f": no correlation of two predictors exceeds the threshold {threshold(summary['mu'])}"

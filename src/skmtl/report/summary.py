@@ -14,11 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from skmtl import __version__
 from skmtl.model_selection import StructurePath, describe_gains
 from skmtl.model_selection.base import MultiTaskSearch
+from skmtl.model_selection.verdict import method_name
 from skmtl.report.graphs import add_frequencies, predictive_graph, stability_mu, stable_graph
 from skmtl.report.intervals import summarize_intervals
 from skmtl.report.json_values import to_json, to_text
 from skmtl.report.results import (
     TaskIndex,
+    common_weight,
     summarize_comparison,
     summarize_path,
     summarize_predictions,
@@ -63,7 +65,8 @@ def summarize(
         The ``predictions`` that ``judge_model`` returns.
     about : dict, optional
         Facts for the head of the page, all optional: ``title``, ``rows``, ``features``, ``tasks``,
-        ``labels observed``, ``preprocessing``, ``command``.
+        ``labels observed``, ``preprocessing``, ``command``, ``rows that judged``, and ``rows of the graph`` where
+        these are fewer.
     feature_names : array-like of shape (n_features,), optional
         Names of the features, where the estimator has seen none.
 
@@ -110,6 +113,7 @@ def summarize(
         "relations": graph["relations"],
         "importances": _importances(estimator, feature_names),
         "penalty": to_text(penalty.name),
+        "method": method_name(to_text(penalty.name), common_weight(estimator)),
         "mu": mu,
         "parameters": describe_parameters(_parameters_of(estimator), penalty, estimator.eps_),
         "selection": _selection(estimator),

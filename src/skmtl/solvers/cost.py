@@ -121,11 +121,11 @@ def worth_refactorizing(factor: Factor, A: Array, ridge: float, gap: float, prod
     return bool(factor.cost < (steps + ITERATION_STEPS * further) * (factor.step_cost + product + CALL))
 
 
-def roads(observed: "Observed", alpha: float) -> dict[str, float]:
-    """The cost of each road that is open."""
+def roads(observed: "Observed", alpha: float, steps: float | None = None) -> dict[str, float]:
+    """The cost of each road that is open; ``steps`` are those that iterations take, where they have shown it."""
     n_labels, (r, n_tasks) = observed.n_labels, observed.cross.shape
     n_rows, product = observed.n_rows, observed.product_cost
-    steps, x = steps_without_factor(observed, alpha)
+    steps, x = steps_without_factor(observed, alpha) if steps is None else (steps, _share_that_matters(steps))
     iterations = STRUCTURES * steps * product
     if observed.by_grams:
         # With a matrix per task and one of what they share for a preconditioner.
@@ -170,23 +170,22 @@ def roughly_cheaper(observed: "Observed", alpha: float, gap: float, road: str) -
     return bool(steps * observed.product_cost < factor_cost(observed, road))
 
 
-def choose_road(observed: "Observed", alpha: float, tried: tuple[str, ...] = ()) -> str:
-    """The cheapest road, of those that were not tried if there are others."""
+def choose_road(observed: "Observed", alpha: float) -> str:
+    """The cheapest road."""
     costs = roads(observed, alpha)
-    untried = [road for road in costs if road not in tried]
-    return min(untried or costs, key=costs.__getitem__)
+    return min(costs, key=costs.__getitem__)
 
 
-def worth_leaving(observed: "Observed", alpha: float, gap: float, steps: int) -> bool:
-    """Whether iterations that took so many steps to this gap are dearer than any other road.
+def road_after(observed: "Observed", alpha: float, gap: float, steps: int) -> str:
+    """The road to go on with after iterations that took so many steps to this gap.
 
     How many they will take is known of labels that are missing at random; others tell it only when it is tried.
     """
-    others = [cost for road, cost in roads(observed, alpha).items() if road != "iterative"]
-    if observed.by_grams or not others:
-        return False
-    whole = STRUCTURES * steps * GAIN / -np.log(gap) * observed.product_cost
-    return bool(whole > SURPRISE * min(others))
+    if observed.by_grams:
+        return "iterative"
+    costs = roads(observed, alpha, steps * GAIN / -np.log(gap))
+    costs["iterative"] /= SURPRISE
+    return min(costs, key=costs.__getitem__)
 
 
 def steps_without_factor(observed: "Observed", alpha: float) -> tuple[float, float]:
@@ -204,3 +203,9 @@ def steps_without_factor(observed: "Observed", alpha: float) -> tuple[float, flo
     root = np.sqrt(x)
     condition = min(1.0 + float(k.max(initial=0.0)) * a / ridge, ((1.0 + root) / max(1.0 - root, 1e-6)) ** 2)
     return 1.0 + 0.5 * float(np.sqrt(condition)) * GAIN, x
+
+
+def _share_that_matters(steps: float) -> float:
+    """x of that many steps."""
+    root = max(2.0 * (steps - 1.0) / GAIN, 1.0)
+    return float(((root - 1.0) / (root + 1.0)) ** 2)

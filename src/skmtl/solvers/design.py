@@ -10,15 +10,19 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import linalg, sparse
 
-from skmtl._linalg import TINY, Array, Mask, eigh_in_place, not_psd
+from skmtl._linalg import TINY, Array, eigh_in_place, not_psd
 from skmtl.features import FeatureMap
 from skmtl.objective import Rounding
 
 BLOCK = 256
 # Kernels beyond this have squares that overflow.
 LARGEST = 1e150
-# An eigenvalue is wrong by about this, relative to the largest.
-ROUNDING = 4.0 * float(np.finfo(float).eps)
+EPS = float(np.finfo(float).eps)
+# Eigenvalues of a kernel are wrong by about this, relative to the largest (LAPACK and the entries have a part each);
+# those above twice that are its own. Sums of products of n rows are wrong by more: n EPS at most.
+KERNEL_ERROR, SUM_ERROR = 2.0 * EPS, 4.0 * EPS
+# The eigenvector of the constant is this near to it, unless the kernel is not positive semidefinite.
+NEAR = 0.9
 
 
 class Basis(Protocol):
@@ -88,7 +92,8 @@ class KernelDesign:
             K *= self._root
         # The transpose of a symmetric matrix is itself, in the order of memory that LAPACK overwrites.
         K = K.T
-        size = float(np.abs(np.diag(K)).max())
+        # A kernel of zeros is as any other: nothing of it stands out from rounding.
+        size = float(np.abs(np.diag(K)).max()) or 1.0
         if size > LARGEST:
             raise ValueError(
                 f"the kernel reaches {size:.3g}, beyond what double precision can square; scale the features."
@@ -103,20 +108,28 @@ class KernelDesign:
             self.center = np.divide(Ke, self._root, out=np.zeros(n), where=self._root > 0.0) / np.linalg.norm(
                 self._root
             )
-            # (I - ee') K (I - ee') is a symmetric update of rank two, of one triangle.
-            K = linalg.blas.dsyr2(-1.0, e, Ke - 0.5 * eKe * e, lower=1, a=K, overwrite_a=1)
+            # (I - ee') K (I - ee') - size ee' is a symmetric update of rank two, of one triangle. Far from all others,
+            # the constant is the first eigenvector; beside tiny eigenvalues, theirs would lean towards it.
+            K = linalg.blas.dsyr2(-1.0, e, Ke - 0.5 * (eKe - size) * e, lower=1, a=K, overwrite_a=1)
         values, vectors = eigh_in_place(K)
-        tolerance = max(1e-10, 10.0 * n * np.finfo(float).eps) * max(size, float(values[-1]), 0.0)
-        if values[0] < -tolerance:
+        if intercept:
+            if abs(e @ vectors[:, 0]) < NEAR:
+                raise not_psd(values[0])
+            values, vectors = values[1:], vectors[:, 1:]
+        # Centring leaves of large entries what rounding made of them: small beside the kernel before it, not after.
+        size = max(size, float(values.max(initial=0.0)))
+        tolerance = max(1e-10, 10.0 * n * EPS) * size
+        if values.min(initial=0.0) < -tolerance:
             raise not_psd(values[0])
         if intercept:
             _check_constant_direction(values, vectors.T @ (Ke - eKe * e), eKe, tolerance)
-        # Centring leaves of large entries what rounding made of them: small beside the kernel before it, not after.
-        keep, error = _kept(values, max(float(values[-1]), size), n)
+        # Negative ones are nothing but rounding.
+        error = max(KERNEL_ERROR * size, -float(values.min(initial=0.0)))
+        keep = values > 2.0 * error
         self.values, self._vectors = values[keep], vectors[:, keep]
         # Where all eigenvalues that there can be are kept, there is nothing outside.
         whole = len(self.values) >= min(rank, n) - intercept
-        self.rounding = Rounding(self.values, error, 0.0 if whole else error)
+        self.rounding = Rounding(self.values, error, 0.0 if whole else _largest(values[~keep], error))
 
     def project(self, Y: Array) -> Array:
         return self._vectors.T @ Y
@@ -133,7 +146,7 @@ class KernelDesign:
     def lift(self, W: Array) -> Array:
         C = self._vectors @ (W / np.sqrt(self.values)[:, None])
         if self._constant is not None:
-            # Eigenvectors of tiny values may lean towards the constant, where the kernel as it came is large.
+            # Divided by tiny values, the rest of the constant counts, where the kernel as it came is large.
             C -= np.outer(self._constant, self._constant @ C)
         return self._root[:, None] * C
 
@@ -253,17 +266,16 @@ class SparseDesign:
 def spectrum(small: Array, n: float) -> tuple[Array, Array, Rounding]:
     """Positive eigenvalues and vectors of the products of n rows, and what rounding hides; ``small`` is overwritten."""
     values, vectors = eigh_in_place(small)
-    keep, error = _kept(values, float(values[-1]), max(n, len(small)))
+    size = max(float(values[-1]), 0.0)
+    keep = values > max(n, len(small)) * EPS * size
+    error = _largest(values[~keep], SUM_ERROR * size)
     # Explicit features have no directions but their own.
-    rounding = Rounding(values[keep], error, 0.0 if keep.all() else error)
-    return values[keep], vectors[:, keep], rounding
+    return values[keep], vectors[:, keep], Rounding(values[keep], error, 0.0 if keep.all() else error)
 
 
-def _kept(values: Array, size: float, n: float) -> tuple[Mask, float]:
-    """Which eigenvalues stand out from rounding in a matrix of this size, and how large others may be."""
-    eps, size = float(np.finfo(float).eps), max(size, 0.0)
-    keep = values > n * eps * size
-    return keep, max(ROUNDING * size, float(np.abs(values[~keep]).max(initial=0.0)))
+def _largest(left_out: Array, error: float) -> float:
+    """How large eigenvalues that were left out may be."""
+    return max(error, float(np.abs(left_out).max(initial=0.0)))
 
 
 def _inverse(root: Array) -> Array:

@@ -8,9 +8,9 @@ from skmtl.solvers.completed import CompletedFactor
 from skmtl.solvers.cost import (
     choose_road,
     factor_cost,
+    road_after,
     roughly_cheaper,
     tasks_apart,
-    worth_leaving,
     worth_refactorizing,
 )
 from skmtl.solvers.missing_fit import MissingLabelFit
@@ -163,8 +163,8 @@ class MissingLabelRidge:
         self._W = system.W
         # Where steps turn out to be many, they are not tried again.
         self._rough = system.steps * self.observed.product_cost < factor_cost(self.observed, self.road)
-        if self.road == "iterative" and worth_leaving(self.observed, self.alpha, gap, system.steps):
-            self.road = choose_road(self.observed, self.alpha, tried=("iterative",))
+        if self.road == "iterative":
+            self.road = road_after(self.observed, self.alpha, gap, system.steps)
         return MissingLabelFit.from_predictors(self, A, system)
 
     def _factorize(self, A: Array) -> Factor:

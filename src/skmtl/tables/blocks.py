@@ -19,6 +19,7 @@ from skmtl.tables.files import PathLike, check_columns, is_parquet
 from skmtl.tables.pipeline import PREPARE, TASKS, TablePipeline, feature_columns
 from skmtl.tables.predicting import predict_frame
 from skmtl.tables.problem import ColumnRoles, TableProblem, check_labels, check_names, make_problem, with_labels
+from skmtl.tables.targets import check_several
 
 # Rows on which parameters are chosen and features are prepared.
 SAMPLE = 2000
@@ -153,6 +154,8 @@ def sample_blocks(
     blocks = known.partitions[np.flatnonzero(sizes).tolist()]
     share = min(1.0, (n_sampled or SAMPLE) / n_rows)
     sample = blocks.sample(frac=share, random_state=0).compute().reset_index(drop=True)
+    # Blocks are numbers; words such as yes and no would have to be read in each of them.
+    check_several(sample, roles.targets)
     problem = make_problem(sample, roles, source=path)
     return SampledTable(blocks, n_rows, replace(problem, notes=(*notes, *problem.notes)), roles)
 

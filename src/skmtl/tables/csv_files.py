@@ -101,6 +101,8 @@ def read_csv(path: Path, written: TableFormat, text: Collection[str]) -> tuple[p
     changed = [name for name in frame.columns if name not in kinds and _rewrite(frame, raw, name, decimal, thousands)]
     if changed and written.decimal is None and decimal == ",":
         notes.append("Numbers have a decimal comma.")
+        if thousands == "." and any(raw[name].str.contains(".", regex=False).any() for name in changed):
+            notes.append("Points stand between thousands.")
     if changed and written.thousands is None and decimal == ".":
         notes.append("Numbers have commas between thousands.")
     return frame, notes

@@ -1,6 +1,7 @@
 """Tables in and out: CSV, Parquet and workbooks, with one sentence for everything that can be wrong with a file."""
 
 import os
+import re
 import sys
 import zipfile
 from collections import Counter
@@ -215,7 +216,7 @@ def _read_workbook(path: Path, text: Collection[str]) -> tuple[pd.DataFrame, lis
 
 def _read_csv(path: Path, written: TableFormat, text: Collection[str]) -> tuple[pd.DataFrame, list[str]]:
     written.check()
-    _check_text(path)
+    _check_text(path, written.encoding)
     try:
         header = first_row(path, written.encoding or find_encoding(path))
         _check_header(path, split_row(header, written.delimiter or ("\t" if path.suffix.lower() == ".tsv" else ",")))
@@ -226,22 +227,31 @@ def _read_csv(path: Path, written: TableFormat, text: Collection[str]) -> tuple[
         raise ValueError(f"{path} cannot be read ({_first_line(error)}); name its encoding (--encoding).") from error
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         raise ValueError(
-            f"{path} has rows that do not fit its header ({_first_line(error)}); check its quotes and its delimiter."
+            f"{path} has rows that do not fit its header ({_too_long(error)}); check its quotes and its delimiter."
         ) from error
 
 
-def _check_text(path: Path) -> None:
+def _too_long(error: Exception) -> str:
+    """Which row has too many fields, where pandas says so."""
+    found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+    return _first_line(error) if found is None else "line {1} has {2} fields instead of {0}".format(*found.groups())
+
+
+def _check_text(path: Path, encoding: str | None) -> None:
     """Files of other programs are known by how they begin, whatever they are called."""
     if path.suffix.lower() in COMPRESSED:
         return
     with path.open("rb") as stream:
-        head = stream.read(4)
+        begin = stream.read(4096)
+    head = begin[:4]
     if head == ZIPPED:
         raise ValueError(f"{path} is a workbook or an archive by its content; call it .xlsx, or save it as CSV.")
     if head == OLD_OFFICE:
         raise ValueError(f"{path} is {FOREIGN['.xls']} by its content; save it as CSV or .xlsx.")
     if head == b"PAR1":
         raise ValueError(f"{path} is a Parquet file by its content; give it a name that ends with .parquet.")
+    if b"\0" in begin and encoding is None and not find_encoding(path).startswith(("utf-16", "utf-32")):
+        raise ValueError(f"{path} is no text by its content; name a table in CSV, Parquet or .xlsx (or --encoding).")
 
 
 def _check_header(path: Path, header: list[str]) -> None:

@@ -43,6 +43,8 @@ MOST_GRAPH_ROWS = 2000
 MOST_GRAPH_LABELS = 600
 # Rows on which several methods are compared, each with all its candidates in folds within folds.
 MOST_COMPARED_ROWS = 20_000
+# Why the scores of a comparison are not those of the search for a kernel.
+ANEW = "The comparison chooses parameters anew within each fold, so that its scores differ from those of the search."
 # With independent tasks, with which all are compared, these are five.
 METHODS = ("sparse", "trace", "frobenius", "cluster")
 
@@ -65,6 +67,8 @@ class TableFit:
         How often edges come back on halves of the rows, at a mu that leaves few false ones: the graph to look at.
     intervals : DataFrame or None
         Labels of rows held out beside their intervals, of numbers with square loss.
+    n_graph_rows : int or None
+        The rows of path, stability and intervals: those that judged, or some of them.
 
     See Also
     --------
@@ -89,6 +93,7 @@ class TableFit:
     path: StructurePath | None
     stability: pd.DataFrame | None
     intervals: pd.DataFrame | None = None
+    n_graph_rows: int | None = None
 
     @property
     def estimator(self) -> Any:
@@ -171,22 +176,21 @@ def fit_table(
     judging = _name_step(callback, "comparing with independent tasks")
     judgement = judge_choice(choice, **rows, groups=groups, callback=judging)
     path, stability, intervals = None, None, None
+    graph_rows = _graph_rows(choice, problem)
     try:
-        graph_rows = _graph_rows(choice, problem)
-        some = {name: take_rows(values, graph_rows) for name, values in rows.items()}
+        some = {name: take_rows(values, graph_rows) for name, values in {**rows, "groups": groups}.items()}
         _name_step(callback, "following mu")
         n_tasks = len(model[-1].task_names_)
         shown = graph_model(choice.estimator, choice.rival)
-        grouped = {**some, "groups": take_rows(groups, graph_rows)}
-        path = _follow_path(shown, n_tasks, grouped, choice.search.scoring)
+        path = _follow_path(shown, n_tasks, some, choice.search.scoring)
         halving = _name_step(callback, "looking for the same edges on halves of the rows")
         if n_tasks > 1:
             stability = readable_graph(shown, **some, n_resamples=N_HALVES, callback=halving)
         _name_step(callback, "looking at intervals")
-        intervals = _check_intervals(model[-1], choice, grouped)
+        intervals = _check_intervals(model[-1], choice, some)
     except KeyboardInterrupt:
         warnings.warn("interrupted: model and scores are there, what is known of the graph is not.", stacklevel=2)
-    return TableFit(model, choice, judgement, path, stability, intervals)
+    return TableFit(model, choice, judgement, path, stability, intervals, len(graph_rows))
 
 
 def compare_table(
@@ -252,7 +256,7 @@ def compare_table(
     # What the graph adds belongs to the same sentence, and is known only now.
     before, gains = describe_gains(found.contest, STEPS[:-1]), describe_gains(found.contest, comparison=comparison)
     kernel = [reason for reason in found.reasons if "kernel" in reason and reason != before]
-    return comparison, (*kernel, *([sampled] if sampled else []), gains)
+    return comparison, (*kernel, *([sampled] if sampled else []), gains, *([ANEW] if gains else []))
 
 
 def _prepare(problem: TableProblem, search: Any) -> tuple[Any, Any]:

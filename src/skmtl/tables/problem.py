@@ -11,7 +11,7 @@ import pandas as pd
 from skmtl.tables.columns import FeatureColumns, sort_columns
 from skmtl.tables.csv_files import TableFormat
 from skmtl.tables.files import PathLike, check_columns, check_unique_names, read_with_notes
-from skmtl.tables.targets import are_classes, make_classes, make_numbers, rarest_share
+from skmtl.tables.targets import are_classes, make_classes, make_numbers, rarest_share, read_truth
 
 # Two rows in each of five folds: fewer would neither teach nor judge a model.
 FEWEST_ROWS = 10
@@ -231,6 +231,8 @@ def make_problem(frame: pd.DataFrame, roles: ColumnRoles, *, source: PathLike = 
     >>> problem.features.numbers, problem.classification, problem.n_tasks
     (['Chins', 'Situps', 'Jumps'], False, 3)
     """
+    if not isinstance(roles, ColumnRoles):
+        raise TypeError(f"roles={roles!r:.50} does not say what columns are for; pass ColumnRoles(targets=[...]).")
     frame = frame.rename(columns=str)
     check_unique_names(source, list(frame.columns))
     check_names(source, frame, roles)
@@ -239,10 +241,12 @@ def make_problem(frame: pd.DataFrame, roles: ColumnRoles, *, source: PathLike = 
     for name in roles.targets:
         if frame[name].isna().all():
             raise ValueError(f"target {name!r} has no value in any row; leave it out of the targets or fill it in.")
+    frame, read = read_truth(frame, roles.targets)
+    notes += read
     classification = are_classes(frame, roles.targets) if roles.classification is None else roles.classification
     Y, about = (make_classes if classification else make_numbers)(frame, roles.targets)
     if classification and rarest_share(Y) < RARE:
-        about += f" A class has less than {RARE:.0%} of the labels, so that scores are areas under the curve (roc_auc)."
+        about += f" A class has less than {RARE:.0%} of the labels; unless another is asked for, AUC is the score."
     features = sort_columns(frame, _feature_names(frame, roles), asked=roles.features)
     places = [place for place, name in enumerate(frame.columns, start=1) if _has_no_name(name)]
     notes += [f"Column {place} has no name and is left out." for place in places]

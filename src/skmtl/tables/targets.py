@@ -9,15 +9,42 @@ from skmtl.tables.columns import first_text, holds_numbers
 
 # A target with more classes than this is rather a name, or a number that was read as text.
 MOST_CLASSES = 50
+# Words of truth, in a few languages, where several targets are classes.
+TRUE, FALSE = (
+    ("yes", "y", "true", "t", "ja", "oui", "si", "s\u00ed", "s\u00ec"),
+    ("no", "n", "false", "f", "nein", "non"),
+)
+TRUTH = {**dict.fromkeys(TRUE, 1.0), **dict.fromkeys(FALSE, 0.0)}
+
+
+def read_truth(frame: pd.DataFrame, targets: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+    """Several targets with words such as yes and no as ones and zeros, and sentences about that.
+
+    A single target of words has classes of these names.
+    """
+    read: dict[str, Any] = {}
+    for name in targets if len(targets) > 1 else ():
+        words = frame[name].astype(str).str.strip().str.lower()
+        if not holds_numbers(frame[name]) and words[frame[name].notna()].isin(TRUTH).all():
+            read[name] = words.where(frame[name].notna()).map(TRUTH)
+    if not read:
+        return frame, []
+    said = f"{_listed(list(read))} {'holds' if len(read) == 1 else 'hold'} words such as yes and no"
+    return frame.assign(**read), [f"{said}, which are 1 and 0 from here on, in predictions too."]
 
 
 def are_classes(frame: pd.DataFrame, targets: Sequence[str]) -> bool:
     """Whether targets are classes: text, truth values and zeros with ones are; other numbers are not."""
     kinds = {name: not holds_numbers(frame[name]) or _is_zero_one(frame[name]) for name in targets}
+    check_several(frame, targets)
+    return all(kinds.values())
+
+
+def check_several(frame: pd.DataFrame, targets: Sequence[str]) -> None:
+    """Several targets are numbers, or 0 and 1."""
     texts = [name for name in targets if not holds_numbers(frame[name])]
     if len(targets) > 1 and texts:
         _refuse_text(frame, texts[0])
-    return all(kinds.values())
 
 
 def _is_zero_one(column: "pd.Series[Any]") -> bool:
@@ -64,13 +91,19 @@ def make_classes(frame: pd.DataFrame, targets: Sequence[str]) -> tuple[Any, str]
         return frame[list(targets)].astype("Float64").astype(float), "Classification: every target is 0 or 1."
     name = targets[0]
     y = frame[name]
-    y = y.astype(float).astype(int) if holds_numbers(y) and (y.astype(float) % 1 == 0).all() else y.astype(object)
+    broken = y[y.astype(float) % 1 != 0] if holds_numbers(y) else y.iloc[:0]
+    y = y.astype(float).astype(int) if holds_numbers(y) and not len(broken) else y.astype(object)
     classes = y.unique()
     if len(classes) > MOST_CLASSES:
         raise ValueError(
             f"target {name!r} has {len(classes)} different values such as {classes[0]!r}, too many for classes: "
             f"there may be {MOST_CLASSES} at most; name another target, or take it for numbers (--regression, "
             "classification=False)."
+        )
+    if len(broken):
+        raise ValueError(
+            f"target {name!r} holds numbers such as {broken.iloc[0]:g}, which are no classes; take it for numbers "
+            "(--regression, classification=False), or write its classes as whole numbers or as text."
         )
     if len(classes) < 2:
         raise ValueError(f"target {name!r} is {classes[0]!r} in every row; classes need at least two values.")
