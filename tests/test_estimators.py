@@ -15,10 +15,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV
+from skmtl import MultiTaskClassifier, MultiTaskRegressor
 from skmtl.losses import LOSSES
 from skmtl.penalties import PENALTIES, Fixed, Sparse
 
