@@ -1,4 +1,4 @@
-"""What stands for an argument that nobody gives is what the documentation says."""
+"""What is declared: values of arguments that nobody gives, beside the documentation, and tags for scikit-learn."""
 
 import ast
 import importlib
@@ -7,6 +7,9 @@ import re
 
 import pytest
 from numpydoc.docscrape import FunctionDoc
+from sklearn.utils import get_tags
+
+from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV
 
 ROOMS = ("skmtl", "skmtl.losses", "skmtl.penalties", "skmtl.features", "skmtl.model_selection")
 
@@ -52,3 +55,23 @@ def test_defaults_are_those_of_the_documentation(name):
             except (ValueError, SyntaxError):
                 continue
             assert parameter.default == expected, f"{name}: {key}={parameter.default!r}, documented as {said[key]}"
+
+
+@pytest.mark.parametrize(
+    ("estimator", "expected"),
+    [
+        (MultiTaskRegressor(), {"multi_output": True, "positive_only": False, "pairwise": False, "sparse": True}),
+        (MultiTaskRegressor(loss="poisson"), {"positive_only": True, "multi_output": True}),
+        (MultiTaskRegressor(kernel="precomputed"), {"pairwise": True}),
+        (MultiTaskRegressor(kernel="chi2"), {"sparse": False, "pairwise": False}),
+        (MultiTaskClassifier(), {"multi_label": True}),
+        (MultiTaskClassifier(loss="softmax"), {"multi_label": False}),
+        (MultiTaskRegressorCV(loss="poisson"), {"positive_only": True, "multi_output": True}),
+    ],
+    ids=repr,
+)
+def test_scikit_learn_is_told_what_goes_in(estimator, expected):
+    tags = get_tags(estimator)
+    groups = (tags.input_tags, tags.classifier_tags, tags.target_tags)
+    found = {name: getattr(group, name) for group in groups if group for name in expected if hasattr(group, name)}
+    assert found == expected
