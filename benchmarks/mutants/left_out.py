@@ -70,7 +70,7 @@ CONSTANTS = {
         "solvers/screened.py": "LONE_TOL",
         "solvers/joint.py": "FIRST_ERROR NEAR_ERROR GAIN_ERROR CERTIFY_TOL ENOUGH START_TOL ROUGH_TOL",
         "solvers/newton_cg.py": ("FORCING ENOUGH_GAIN SMALLEST_GAP ROUNDING LEAST_CURVATURE FARTHEST"),
-        "solvers/interior_point.py": "NEARLY FORCING EXACT NOTHING_LEFT SMALLEST LEAST",
+        "solvers/interior_point.py": "NEARLY FORCING EXACT NOTHING_LEFT FALLING SMALLEST LEAST",
         "solvers/systems.py": "ROUNDING",
         "targets/scaling.py": "ROUNDING",
         "estimators/metric.py": "ACCURACY",
