@@ -12,7 +12,7 @@ from skmtl.objective import Fit, Problem, Proof
 MEMORY = 6
 # The first certificate is asked for when a round gains less than this many times tol, and one every few rounds.
 NEAR_THE_END, CHECK_EVERY = 2.0, 10
-# The search for the best scale, a dozen bounds, of which each may be a minimization, can close a gap of so many times tol.
+# The search for the best scale, a dozen bounds that may each be a minimization, can close a gap of so many times tol.
 WORTH_TIGHTENING = 1e4
 FIRST_STEP_TOL = 1e-3
 # Of a step that is the least of a quadratic function, the error that is allowed, to the next step's.
