@@ -4,11 +4,11 @@ For every set, random 2/3-1/3 splits, with all labels (``complete``) and with ha
 random (``half``). Parameters are chosen by ``MultiTaskRegressorCV`` on the training part. ``predict_interval`` is
 asked for intervals of 50, 80, 90 and 95%. So are, on the first ``--peer-splits`` of the splits, a quantile forest
 where the package quantile-forest is installed, and a Gaussian process of GPyTorch with an intrinsic model of
-coregionalization (ICM) where that is, on the sets of ``--icm-sets``. Widths are in standard deviations of each training
-target: of intervals as they come, and of intervals made longer or shorter until they cover exactly 90% of the test
-labels, so that they can be compared. Last, half of the tasks, drawn for each split, are told at the new rows
-(``known``), and the error of the others is compared with that without. DATA is a folder with
-``mulan/multi-target/*.arff``; by default the environment variable SKMTL_DATA.
+coregionalization (ICM) where that is. Widths are in standard deviations of each training target: of intervals as they
+come, and of intervals made longer or shorter until they cover exactly 90% of the test labels, so that they can be
+compared. Last, half of the tasks, drawn for each split, are told at the new rows (``known``), and the error of the
+others is compared with that without. DATA is a folder with ``mulan/multi-target/*.arff``; by default the environment
+variable SKMTL_DATA.
 """
 
 import resource
@@ -35,7 +35,6 @@ from skmtl.penalties import Sparse
 
 # Smallest first.
 SETS = ("andro", "slump", "edm", "sf1", "atp1d", "jura", "oes97", "osales", "enb", "scpf", "sf2", "rf1")
-SMALL = ("andro", "slump", "edm", "sf1", "jura", "enb", "scpf", "sf2")
 VARIANTS = ("complete", "half")
 COVERAGES = (0.5, 0.8, 0.9, 0.95)
 MAX_ROWS = (300, 1000)  # to learn from, to test on
@@ -55,7 +54,6 @@ def main():
 def parse_arguments():
     parser = make_parser(__doc__.splitlines()[0], SETS)
     parser.add_argument("--peer-splits", type=int, default=2, help="splits on which others are run too (default 2)")
-    parser.add_argument("--icm-sets", nargs="*", choices=SETS, default=SMALL, help="default: of up to 1000 labels")
     parser.add_argument("--speed", action="store_true", help="time 100,000 predictions with their standard deviation")
     return parser.parse_args()
 
@@ -67,7 +65,7 @@ def make_items(arguments):
         {"set": name, "split": split, "variant": variant, "method": method}
         for method in splits
         for split, name, variant in product(range(1, splits[method] + 1), SETS, VARIANTS)
-        if name in arguments.sets and (method != "icm" or name in arguments.icm_sets)
+        if name in arguments.sets
     ]
 
 

@@ -107,6 +107,9 @@ def test_who_has_no_probabilities_says_why(rng, monkeypatch):
     X, Y, _ = labels_of_known_odds(rng, 40)
     with pytest.raises(AttributeError, match="predict_proba"):
         _ = MultiTaskClassifier(kernel="precomputed").fit(X @ X.T, Y).predict_proba
+    # Those of the loss itself need no rows.
+    own = MultiTaskClassifier(kernel="precomputed", loss="logistic").fit(X @ X.T, Y)
+    np.testing.assert_allclose(own.predict_proba(X @ X.T), expit(own.decision_function(X @ X.T)))
     monkeypatch.setattr("skmtl.estimators.blocks.LARGE", 10)
     with pytest.raises(ValueError, match=r"read its rows in blocks.*CalibratedClassifierCV"):
         MultiTaskClassifier().fit(X, Y).predict_proba(X)

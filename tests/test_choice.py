@@ -82,6 +82,19 @@ def test_areas_under_curves_do_not_ask_for_the_strongest_shrinkage(rng):
     assert search.best_score_ > scores.max() - 1e-3
 
 
+@pytest.mark.parametrize("n_level", range(1, 7))
+def test_the_middle_is_that_of_the_level_ones_and_the_best_where_it_is_in_the_middle(n_level):
+    """Scores of three folds that differ by less than their error, and one candidate far behind on either side."""
+    alphas = [float(k) for k in range(n_level + 2)]
+    noise = np.array([-1.0, 0.0, 1.0])
+    for best in range(1, n_level + 1):
+        means = np.array([-50.0, *np.zeros(n_level), -50.0])
+        means[best] += 1e-3
+        middle = sorted({(n_level + 1) // 2, (n_level + 2) // 2})
+        expected = best if best in middle else middle[-1]
+        assert middle_alpha(alphas, means[:, None] + noise, best, [True] * len(alphas)) == expected
+
+
 @pytest.mark.parametrize("rule", ["best", "1se"])
 @pytest.mark.parametrize("scoring", ["roc_auc", "task_accuracy"])
 def test_only_scores_of_an_order_and_only_the_best_ask_for_the_middle(rule, scoring, rng):

@@ -101,8 +101,8 @@ def test_groups_of_tasks_are_given_as_a_list(run, table):
     ("labels", "scoring"),
     [
         ([0] * 94 + [1] * 6, "roc_auc"),
-        ([0] * 70 + [1] * 30, None),
-        (["a"] * 40 + ["b"] * 35 + ["c"] * 25, None),
+        ([0] * 70 + [1] * 30, "accuracy"),
+        (["a"] * 40 + ["b"] * 35 + ["c"] * 25, "accuracy"),
         (["a"] * 90 + ["b"] * 5 + ["c"] * 5, "roc_auc"),
         (np.linspace(0.0, 1.0, 100), None),
     ],
@@ -111,7 +111,7 @@ def test_the_score_suits_the_classes(labels, scoring):
     frame = pd.DataFrame({"x": np.arange(100) / 3.0, "y": labels})
     problem = make_problem(frame, ColumnRoles(["y"]))
     assert problem.scoring == scoring
-    assert ("AUC is the score" in " ".join(problem.notes)) == (scoring is not None)
+    assert ("AUC is the score" in " ".join(problem.notes)) == (scoring == "roc_auc")
 
 
 def test_a_rare_class_is_judged_by_the_order_of_rows_and_not_by_accuracy(run, rng):

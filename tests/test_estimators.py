@@ -15,10 +15,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV
+from skmtl import MultiTaskClassifier, MultiTaskRegressor
 from skmtl.losses import LOSSES
 from skmtl.penalties import PENALTIES, Fixed, Sparse
 
@@ -238,23 +237,3 @@ def test_multilabel_is_one_task_per_column(rng):
     binary = MultiTaskClassifier("independent", kernel="rbf", alpha=1e-3).fit(X, labels["fur"])
     multi = MultiTaskClassifier("independent", kernel="rbf", alpha=1e-3).fit(X, labels)
     np.testing.assert_allclose(binary.decision_function(X), multi.decision_function(X)[:, 1], atol=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("estimator", "expected"),
-    [
-        (MultiTaskRegressor(), {"multi_output": True, "positive_only": False, "pairwise": False, "sparse": True}),
-        (MultiTaskRegressor(loss="poisson"), {"positive_only": True, "multi_output": True}),
-        (MultiTaskRegressor(kernel="precomputed"), {"pairwise": True}),
-        (MultiTaskRegressor(kernel="chi2"), {"sparse": False, "pairwise": False}),
-        (MultiTaskClassifier(), {"multi_label": True}),
-        (MultiTaskClassifier(loss="softmax"), {"multi_label": False}),
-        (MultiTaskRegressorCV(loss="poisson"), {"positive_only": True, "multi_output": True}),
-    ],
-    ids=repr,
-)
-def test_scikit_learn_is_told_what_goes_in(estimator, expected):
-    tags = get_tags(estimator)
-    groups = (tags.input_tags, tags.classifier_tags, tags.target_tags)
-    found = {name: getattr(group, name) for group in groups if group for name in expected if hasattr(group, name)}
-    assert found == expected

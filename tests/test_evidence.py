@@ -86,6 +86,12 @@ def test_a_correlation_shrinks_by_its_own_error(r):
     np.testing.assert_allclose(np.diag(R), 1.0)
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_an_estimate_beyond_one_counts_as_one(sign):
+    R, limit = (shrunk_correlation(np.array([[1.0, r], [r, 1.0]]), np.full((2, 2), 30.0)) for r in (1.7 * sign, sign))
+    np.testing.assert_array_equal(R, limit)
+
+
 def test_correlations_of_few_pairs_are_none_and_none_is_complete():
     few = shrunk_correlation(np.array([[1.0, 0.9], [0.9, 1.0]]), np.full((2, 2), 2.0))
     np.testing.assert_allclose(few, np.eye(2))

@@ -102,6 +102,9 @@ def test_units_of_the_targets(rng):
 def test_one_column_and_own_tasks(rng):
     X, Y = heavy_tailed(rng, 45)
     est = MultiTaskRegressor(kernel="rbf").fit(X, Y[:, 0])
+    # What is known of one task may be one column, too.
+    for known in (Y[:, 0], Y[:, :1]):
+        np.testing.assert_array_equal(est.predict(X, known=known), Y[:, 0])
     mean, std = est.predict(X, return_std=True)
     assert mean.shape == std.shape == est.predict_interval(X)[0].shape == (45,)
     tasks = np.array(["a", "b", "c"])[np.arange(45) % 3]

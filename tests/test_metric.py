@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV, load_model, save_model
 from skmtl.features import KERNELS, KernelMap, NystroemMap, make_feature_map
 from skmtl.features.metric import DIFFERENTIABLE, SCALABLE, slope_blocks
+from skmtl.model_selection.metric_choice import check_metric_rounds
 from skmtl.penalties import Independent
 
 ROUNDS_KERNELS = ["rbf", "laplacian", "polynomial"]
@@ -341,3 +342,22 @@ def test_inverse_widths_belong_to_their_kernel(problem):
 def test_lists_of_kernels_are_checked(kernels, message, problem):
     with pytest.raises(ValueError, match=message):
         MultiTaskRegressorCV(kernel=kernels).fit(*problem)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "kernels", "tried"),
+    [
+        ([0, 1], ["rbf", "cosine"], [0, 1]),
+        ([2, 0, 2], ["cosine", "rbf"], [0, 2]),
+        (1, ["rbf"], [1]),
+        ([1, 2], ["rbf", "cosine"], None),
+        ([0, 1], ["cosine"], None),
+        ([], ["rbf"], None),
+    ],
+)
+def test_every_kernel_must_be_scalable_unless_none_at_all_is_a_choice(rounds, kernels, tried):
+    if tried is not None:
+        assert check_metric_rounds(rounds, kernels) == tried
+    else:
+        with pytest.raises(ValueError, match="cosine" if rounds else "empty"):
+            check_metric_rounds(rounds, kernels)

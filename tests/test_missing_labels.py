@@ -244,6 +244,38 @@ def test_tolerances_are_kept(rng, road):
     assert objectives[0] <= objectives[1] * (1.0 + 1e-3)
 
 
+@pytest.mark.parametrize("alpha", [1e-2, 10.0])
+@pytest.mark.parametrize("road", ROADS)
+def test_the_gap_of_a_step_is_what_it_may_gain_and_what_was_asked_for(rng, road, alpha):
+    _, _, observed = observe(rng, make_table(rng), intercept=True, rank=12)
+    A = make_structure(rng)
+    best = MissingLabelRidge(observed, alpha, "labels").solve(A)
+    assert abs(best.gap) <= 1e-9
+    for tol in (0.3, 1e-3):
+        rough = MissingLabelRidge(observed, alpha, road).solve(A, tol=tol)
+        assert rough.value - best.value <= (rough.gap + 1e-9) * rough.value
+        # The gap that is asked for is relative to the penalty, which is less than the value.
+        assert rough.gap <= 2.0 * tol**2 + 1e-9
+    system = TaskBlockSystem(observed, *np.linalg.eigh(A), observed.n * alpha, np.zeros_like(observed.cross), 1e-6)
+    exact = best.coefficients()
+    np.testing.assert_allclose(system.W, exact, atol=1e-2 * np.abs(exact).max())
+    assert system.norm == pytest.approx(np.trace(exact @ np.linalg.solve(A, exact.T)), rel=1e-2)
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_a_rough_answer_is_no_exact_one(rng, road, monkeypatch):
+    """However cheap the rough one was, who asks again for the same structure gets what was asked for."""
+    monkeypatch.setattr(skmtl.solvers.missing_labels, "roughly_cheaper", lambda *_: True)
+    _, _, observed = observe(rng, make_table(rng), intercept=True, rank=12)
+    A, problem = make_structure(rng), MissingLabelRidge(observed, 1e-2, road)
+    problem.solve(A, tol=0.5)
+    exact = MissingLabelRidge(observed, 1e-2, "labels").solve(A).coefficients()
+    again = problem.solve(A, tol=1e-9)
+    np.testing.assert_allclose(again.coefficients(), exact, atol=1e-6 * np.abs(exact).max())
+    # And who asks for less gets it without work.
+    assert problem.solve(A, tol=1e-3) is again
+
+
 # The model of the costs -----------------------------------------------------------------------------------------------
 
 

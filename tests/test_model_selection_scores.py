@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import accuracy_score, average_precision_score, r2_score, roc_auc_score
 
+from skmtl import MultiTaskClassifierCV
 from skmtl.model_selection import SCORES, target_scores
 from skmtl.model_selection.score_words import SCORE_WORDS, call_score, explain_score
 from skmtl.targets import LongLabels, TableLabels
@@ -28,7 +29,8 @@ def reference(name, y, f, weight):
 def test_scores_are_those_of_scikit_learn_on_the_known_labels(name, rng):
     Y = rng.standard_normal((40, 3))
     Y = np.sign(Y) if SCORES[name].for_classes else Y
-    F = Y + rng.standard_normal(Y.shape)
+    # To one decimal, so that some are equal.
+    F = np.round(Y + rng.standard_normal(Y.shape), 1)
     weight = rng.uniform(0.5, 2.0, 40)
     Y[rng.random(Y.shape) < 0.4] = np.nan
     scores = target_scores(pd.DataFrame(Y, columns=list("abc")), F, name, sample_weight=weight)
@@ -73,3 +75,28 @@ def test_every_score_has_a_name_for_people_and_no_two_have_the_same():
     assert not any("_" in explain_score(name) for name in SCORES)
     # Scores of others keep their names.
     assert call_score("neg_max_error") == explain_score("neg_max_error") == "neg_max_error"
+
+
+@pytest.mark.parametrize("cv", [3, "loo"])
+@pytest.mark.parametrize(
+    ("share", "one_column", "expected"),
+    [(0.5, False, "task_accuracy"), (0.1, False, "roc_auc"), (0.1, True, "roc_auc"), (0.4, True, "accuracy")],
+)
+def test_a_search_judges_rare_classes_by_the_order_of_rows(share, one_column, expected, cv, rng):
+    """Accuracy calls it a success to never predict a class that is rare."""
+    X = rng.standard_normal((60, 3))
+    F = X @ rng.standard_normal((3, 2)) + 0.5 * rng.standard_normal((60, 2))
+    Y = np.column_stack([F[:, 0] > np.quantile(F[:, 0], 1.0 - share), F[:, 1] > np.median(F[:, 1])]).astype(int)
+    search = MultiTaskClassifierCV(kernel="linear", alphas=[1e-3, 1e-1], mus=[0.9], eps_factors=[1.0], cv=cv)
+    search.fit(X, Y[:, 0] if one_column else Y)
+    assert search.scoring_ == expected
+    assert 0.5 < search.best_score_ <= 1.0
+
+
+def test_a_class_of_many_is_no_rare_one(rng):
+    """Ten classes have a tenth of the rows each; that one has nearly all of them is another thing."""
+    X = rng.standard_normal((100, 4))
+    options = {"kernel": "linear", "alphas": [1e-2], "mus": [0.9], "eps_factors": [1.0], "cv": 3}
+    even = MultiTaskClassifierCV(**options).fit(X, np.arange(100) % 10)
+    uneven = MultiTaskClassifierCV(**options).fit(X, np.repeat([0, 1, 2], [84, 8, 8]))
+    assert (even.scoring_, uneven.scoring_) == ("accuracy", "roc_auc")

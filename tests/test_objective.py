@@ -150,6 +150,31 @@ def test_a_design_is_the_weighted_centered_rows(kind, intercept, n, rng):
     np.testing.assert_allclose(scores[known], (Phi @ W)[known], atol=1e-7 * np.abs(Z @ coef).max())
 
 
+@pytest.mark.parametrize("kind", ["kernel", "primal", "sparse"])
+@pytest.mark.parametrize("rank", [2, 6])
+def test_what_counts_as_rounding_is_relative(kind, rank, rng):
+    """Rows a thousand times smaller have the same directions; where all of them are kept, nothing is outside."""
+    n, weight = 12, np.ones(12)
+    X = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, 6))
+    designs = []
+    for scale in (1.0, 2.0**-20, 2.0**20):
+        rows = scale * X
+        feature_map = make_feature_map("precomputed" if kind == "kernel" else "linear")
+        Z = rows @ rows.T if kind == "kernel" else sparse.csr_array(rows) if kind == "sparse" else rows
+        design = make_design(feature_map.fit(Z), Z, weight, intercept=False, overwrite=False)
+        assert len(design.values) == rank
+        hidden = design.rounding
+        np.testing.assert_array_equal(hidden.values, design.values)
+        # As large as what was cut, and a few units in the last place of the largest.
+        least, most = 1e-16 * design.values[-1], 1e-12 * design.values[-1]
+        assert least <= hidden.inside <= most
+        whole = kind != "kernel" and rank == 6
+        assert hidden.outside == (0.0 if whole else hidden.inside)
+        designs.append(design)
+    for design, scale in zip(designs, (1.0, 2.0**-20, 2.0**20), strict=True):
+        np.testing.assert_allclose(design.values, scale**2 * designs[0].values, rtol=1e-9)
+
+
 def test_coefficients_have_nothing_of_the_constant(rng):
     """Where the kernel is large on constants, and tiny elsewhere, what leans towards them would be blown up."""
     K = rbf_kernel(rng.standard_normal((30, 2)), gamma=1e-3) + 1e4

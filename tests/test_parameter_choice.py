@@ -187,6 +187,17 @@ def test_what_is_given_is_judged_as_it_is(rng):
     assert "The model that is kept is sparse." in judgement.verdict or judgement.verdict.startswith("Worse")
 
 
+@pytest.mark.parametrize("kernels", [["rbf"], ["linear", "rbf"], ["linear", "rbf", "laplacian"]])
+def test_the_kernels_that_are_named_are_tried_and_no_others(kernels, curved):
+    """A choice is told, and that of one kernel is none."""
+    search = quick_search(**SMALL, metric_rounds=0, cv=3)
+    choice = choose_parameters(*curved, search=search, kernels=kernels)
+    fitted = choice.contest
+    tried = {row.get("kernel", fitted.best_estimator_.kernel) for row in fitted.cv_results_["params"]}
+    assert tried == set(kernels)
+    assert any("kernel is used" in reason for reason in choice.reasons) == (len(kernels) > 1)
+
+
 def test_names_that_are_not_known_get_a_sentence():
     with pytest.raises(ValueError, match="penalty='spase' is not known"):
         quick_search("spase")

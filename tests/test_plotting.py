@@ -154,8 +154,11 @@ def test_a_comparison_shows_every_task_and_verdict(full):
     points = [line for line in display.ax_.lines if line.get_marker() == "o" and len(line.get_xdata())]
     np.testing.assert_array_equal([line.get_xdata()[0] for line in points], rows["difference"])
     assert [to_hex(line.get_color()) for line in points] == [VERDICTS[verdict] for verdict in rows["verdict"]]
-    assert "R2 less that of independent tasks" in display.ax_.get_xlabel()
+    assert "R2 of trace less that of independent tasks" in display.ax_.get_xlabel()
+    # The legend is above the axes: a title would lie upon it.
+    assert display.ax_.get_title() == ""
     together = ComparisonDisplay.from_comparison(comparison)
+    assert "R2 less that of independent tasks" in together.ax_.get_xlabel()
     drawn = sorted(
         float(line.get_xdata()[0])
         for line in together.ax_.lines

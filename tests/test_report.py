@@ -30,7 +30,7 @@ from skmtl.plotting.names import cut, split_name
 from skmtl.report import read_aloud, render, summarize
 from skmtl.report.numbers import short_number
 from skmtl.report.page import embed
-from skmtl.report.pictures import draw_path, draw_predictions
+from skmtl.report.pictures import draw_graph, draw_path, draw_predictions
 
 NAMES = list("abcdef")
 VOID = {"meta", "link", "input", "img", "br"}
@@ -555,3 +555,35 @@ def test_both_pictures_of_predictions_have_the_same_axes():
 )
 def test_short_numbers_have_no_powers_of_ten_where_they_need_none(value, text):
     assert short_number(value) == text
+
+
+def test_scores_along_mu_are_drawn_with_their_errors():
+    path = {"mus": [0.1, 0.5, 0.9], "n_edges": [0, 1, 3], "scoring": "r2", "errors": [0.1, 0.2, 0.1]}
+    drawn = draw_path({**path, "scores": [0.5, 0.5004, 0.4996]})
+    band = re.search(r'class="band" d="M([^"]*)Z"', drawn)[1]
+    heights = [float(point.split(",")[1]) for point in band.split("L")]
+    # The band is one error wide on either side, and what is well within errors looks flat.
+    assert heights[0] - heights[1] == pytest.approx(heights[-2] - heights[-1], abs=0.5)
+    curve = re.findall(r'class="mark" cx="[^"]*" cy="([^"]*)"', drawn)[3:]
+    assert np.ptp([float(y) for y in curve]) < 0.01 * np.ptp(heights)
+
+
+def test_names_in_a_still_picture_are_above_tasks_whose_lines_lead_down(rng):
+    X, Y = named_tasks(rng, ["up", "low"])
+    summary, _ = read(MultiTaskRegressor(alpha=1e-2).fit(X, Y))
+    graph = {**summary["graphs"][0], "places": [[0.5, 1.0], [0.5, 0.0]]}
+    drawn = draw_graph(summary, graph, summary["relations"])
+    circles = [float(y) for y in re.findall(r'<circle cx="[^"]*" cy="([^"]*)"', drawn)]
+    texts = [float(y) for y in re.findall(r'<text x="[^"]*" y="([^"]*)"', drawn)]
+    assert texts[0] < circles[0] < circles[1] < texts[1]
+
+
+@pytest.mark.parametrize(("n_tasks", "folded"), [(12, False), (40, True)])
+def test_long_lists_of_tasks_unfold(n_tasks, folded, rng):
+    names = [f"task {t}" for t in range(n_tasks)]
+    X, Y = named_tasks(rng, names)
+    one = {"task_a": names[0], "task_b": names[1], "frequency": 1.0, "steadiness": 9.0, "stable": True, "mu": 0.5}
+    stability = pd.DataFrame([{**one, "weight": 1.0, "weight_low": 0.9, "weight_high": 1.1}])
+    _, document = read(MultiTaskRegressor("independent").fit(X, Y), stability=stability)
+    assert (f"Not related to any other task {n_tasks - 2} tasks" in document.text) == folded
+    assert f"task {n_tasks - 1}" in document.text

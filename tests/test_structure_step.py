@@ -114,6 +114,15 @@ def test_dense_limit_is_the_matrix_square_root(rng):
     assert gap == 0.0
 
 
+def test_a_start_that_led_nowhere_is_forgotten(rng):
+    """One iteration from far away proves nothing; the square root needs none."""
+    S = random_psd(rng, 5)
+    far = 100.0 * random_psd(rng, 5)
+    A, gap = Sparse(1.0, max_iter=1).minimize(S, start=far, tol=1e-9)
+    np.testing.assert_allclose(A @ A, S, atol=1e-10)
+    assert gap == 0.0
+
+
 @pytest.mark.parametrize("ridge", [1e-4, 1e-6])
 @pytest.mark.parametrize("mu", [0.5, 0.8, 0.98])
 def test_nearly_singular_problems_are_certified(ridge, mu, rng):

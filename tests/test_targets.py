@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from skmtl._rows import MemoryRows
+from skmtl.targets import BlockLabels, LabelReader, as_numbers
 from skmtl.targets.coding import is_indicator
 from skmtl.targets.layout import LongLabels, TableLabels, make_labels
 from skmtl.targets.scaling import ErrorSums, TaskStats, balance, standardize
@@ -18,6 +20,8 @@ def make(rng, layout, n=30, n_tasks=3):
     if layout == "long":
         weight *= np.arange(n_tasks) == rng.integers(0, n_tasks, n)[:, None]
         weight[~weight.any(axis=1), 1] = 2.0**-10
+        # Some rows count for nothing.
+        weight[3:6] = 0.0
     labels = make_labels(np.where(weight > 0, Y, np.nan), weight)
     assert isinstance(labels, LongLabels if layout == "long" else TableLabels)
     rows = [np.flatnonzero(w > 0) for w in weight.T]
@@ -96,6 +100,14 @@ def test_a_task_without_labels_stays_without_weight(rng):
     stats = labels.stats()
     assert stats.lowest[1] == np.inf
     assert stats.total[1] == 0.0
+    for center in (True, False):
+        scaled, scaling = standardize(labels, center=center, scale=True)
+        assert (scaling.mean[1], scaling.scale[1]) == (0.0, 1.0)
+        np.testing.assert_array_equal(scaled.y[:, 1], 0.0)
+    # Nor has it a say in how large targets are.
+    tiny = TableLabels(1e-90 * labels.y, weight)
+    with pytest.raises(ValueError, match="scale_targets"):
+        standardize(tiny, center=True, scale=False)
 
 
 @pytest.mark.parametrize("value", [0.0, 3.0, -1e9, 0.1])
@@ -142,8 +154,7 @@ def test_normal_matrices_are_those_of_centered_rows(layout, center, rng):
     labels, _, _, rows = make(rng, layout)
     Phi, W = rng.standard_normal((30, 4)) + 3.0, rng.standard_normal((4, 3))
     h = rng.uniform(0.1, 3.0, labels.y.shape)
-    if not labels.long:
-        h = h * (labels.weight > 0)
+    h = h * (labels.weight > 0)
     expected = []
     for t in range(3):
         own, weight = task_rows(labels, Phi, h, t, rows)
@@ -258,3 +269,56 @@ def test_zeros_and_ones_of_several_columns_are_indicators(y, found):
 def test_other_columns_are_none(y):
     with pytest.raises(ValueError, match="not 0/1"):
         is_indicator(np.array(y))
+
+
+# Blocks ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def read_in_blocks(monkeypatch):
+    """Labels read 64 rows at a time; and the same in memory."""
+    monkeypatch.setattr("skmtl._rows.BLOCK_ENTRIES", 64)
+
+    def read(Y, weight):
+        reader = LabelReader(Y.shape[1], as_numbers)
+        labels = BlockLabels.from_rows(MemoryRows(np.zeros((len(Y), 2)), {"y": Y, "weight": weight}), reader)
+        return labels, TableLabels(Y, np.where(np.isnan(Y), 0.0, weight))
+
+    return read
+
+
+@pytest.mark.parametrize("gap", [None, 3, 70, 149])
+@pytest.mark.parametrize("factor", [(1.0, 1.0), (3.0, 3.0), (1.0, 2.0), (2.0, 1.0)])
+def test_blocks_know_what_a_table_knows(gap, factor, read_in_blocks, rng):
+    """Wherever the gap is, and however tasks are weighted."""
+    Y, weight = rng.standard_normal((150, 2)), np.repeat(rng.uniform(0.5, 2.0, (150, 1)), 2, axis=1)
+    if gap is not None:
+        Y[gap, 1] = np.nan
+    blocks, table = (labels.reweighted(np.array(factor)) for labels in read_in_blocks(Y, weight))
+    assert blocks.complete() == table.complete()
+    assert blocks.complete() == (gap is None and factor[0] == factor[1])
+    for name in ("total", "lowest", "highest", "mean", "spread"):
+        np.testing.assert_allclose(getattr(blocks.stats(), name), getattr(table.stats(), name), err_msg=name)
+
+
+def test_one_task_in_blocks_is_complete_whatever_its_factor(read_in_blocks, rng):
+    blocks, _ = read_in_blocks(rng.standard_normal((150, 1)), np.ones((150, 1)))
+    assert blocks.reweighted(np.array([0.3])).complete()
+
+
+@pytest.mark.parametrize(("most", "left"), [(20, 20), (149, 149), (150, 150), (151, 150)])
+def test_rows_are_drawn_without_repetition_and_always_the_same(most, left, read_in_blocks, rng):
+    Y = rng.standard_normal((150, 2))
+    labels, _ = read_in_blocks(Y, np.ones((150, 2)))
+    one, two = labels.drawn(most), labels.drawn(most)
+    assert one.rows.shape[0] == left
+    np.testing.assert_array_equal(one.stats().mean, two.stats().mean)
+    np.testing.assert_array_equal(one.stats().total, left)
+    if left == 150:
+        np.testing.assert_allclose(one.stats().spread, Y.std(axis=0))
+
+
+def test_rows_without_any_label_are_counted(read_in_blocks, rng):
+    Y, weight = rng.standard_normal((150, 2)), np.ones((150, 2))
+    Y[[5, 80, 81]], weight[140], Y[7, 0] = np.nan, 0.0, np.nan
+    assert read_in_blocks(Y, weight)[0].summary.unlabelled == 4

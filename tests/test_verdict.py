@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skmtl.model_selection import verdict
+from skmtl.model_selection import describe_comparison, verdict
+from skmtl.model_selection.held_out import compare_scores
 from skmtl.model_selection.verdict import PairedScores, describe_alone, describe_choice, describe_verdict
 
 
@@ -65,13 +66,20 @@ def test_a_chosen_model_that_is_not_the_best_says_by_which_rule():
     assert verdict.PASSED_OVER not in describe_choice(search_of(scores, penalties, chosen=1, rule="best"))
 
 
-def test_the_interval_lies_about_the_score_of_all_rows():
+@pytest.mark.parametrize("more", [0.1, -0.1])
+def test_the_interval_lies_about_the_score_of_all_rows_and_those_of_groups(more):
     """Leaving one out scores all rows at once, and groups of rows show how sure that is."""
-    scores, means = [[0.5, 0.7, 0.6], [0.4, 0.4, 0.4]], [0.7, 0.4]
+    scores, means = [[0.5, 0.7, 0.6], [0.4, 0.4, 0.4]], [0.6 + more, 0.4]
     found = verdict._pair(search_of(scores, ["sparse", "independent"], means=means), 0, 1)
     low, high = expected_interval([0.1, 0.3, 0.2])
-    assert found.difference == pytest.approx(0.3)
-    assert (found.low, found.high) == pytest.approx((low + 0.1, high + 0.1))
+    assert found.difference == pytest.approx(0.2 + more)
+    assert (found.low, found.high) == pytest.approx((low + min(more, 0.0), high + max(more, 0.0)))
+
+
+def test_a_gain_that_no_group_shows_decides_nothing():
+    """Areas under the curve of groups of rows may all be the same, where that of all rows is a little larger."""
+    search = search_of([[0.9, 0.8], [0.9, 0.8]], ["sparse", "independent"], means=[0.8503, 0.85])
+    assert describe_choice(search).startswith("Too close to call")
 
 
 def test_a_candidate_without_a_score_is_not_the_best():
@@ -115,3 +123,58 @@ def test_what_stands_alone_is_said_to():
     assert describe_alone("pooled_r2", 0.1, 0.1, 2).startswith("No better than a constant: ")
     search = search_of([[0.5, 0.7], [0.1, 0.2]], ["independent", "independent"], constant=None)
     assert describe_choice(search) == f"{apart}: R2 is 0.600."
+
+
+def test_folds_without_a_score_are_left_out(rng):
+    """As if they had not been, task by task; a single fold has no interval, and none has no mean."""
+    differences = rng.standard_normal((6, 4))
+    differences[2:4, 1] = differences[1:, 2] = differences[:, 3] = np.nan
+    low, high = verdict.paired_interval(differences, 0.25, 0.9)
+    for t in (0, 1):
+        some = differences[~np.isnan(differences[:, t]), t : t + 1]
+        ends = verdict.paired_interval(some, 0.25, 0.9)
+        np.testing.assert_allclose([low[t], high[t]], np.ravel(ends))
+        half = stats.t.ppf(0.95, len(some) - 1) * some.std(ddof=1) * np.sqrt(1 / len(some) + 0.25)
+        assert (high[t] - low[t]) / 2 == pytest.approx(half)
+    assert (low[2], high[2]) == (-np.inf, np.inf)
+    assert np.isnan(low[3])
+    assert np.isnan(verdict.column_means(differences)[3])
+
+
+# A comparison ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.5])
+def test_a_comparison_is_made_of_paired_differences_task_by_task(ratio, rng):
+    """Where sharing or independent tasks beat the constant, the interval has the word; else the constant has."""
+    shared, alone = 0.5 + 0.01 * rng.standard_normal((2, 6, 4))
+    alone[:, 0] -= 0.3
+    shared[:, 1] -= 0.3
+    constant = np.zeros((6, 4))
+    constant[:, 2], constant[:, 3] = 0.9, np.nan
+    table = compare_scores("trace", shared, alone, constant, tasks=list("abc"), ratio=ratio, level=0.9, scoring="r2")
+    assert table["task"].tolist() == ["a", "b", "c", "(all tasks)"]
+    assert table["verdict"].tolist()[:3] == ["helps", "hurts", "no better than a constant"]
+    assert table["predictable"].tolist() == [True, True, False, True]
+    np.testing.assert_allclose(table["difference"], (shared - alone).mean(axis=0))
+    np.testing.assert_allclose(table["score"], shared.mean(axis=0))
+    np.testing.assert_allclose(table["independent"], alone.mean(axis=0))
+    np.testing.assert_allclose(table["constant"], constant.mean(axis=0))
+    # Folds share training rows: the variance of their mean is (1/K + ratio) times that of one.
+    deviation = (shared - alone).std(axis=0, ddof=1) * np.sqrt(1 / 6 + ratio)
+    width = stats.t.ppf(0.95, 5) * deviation
+    np.testing.assert_allclose(table["high"] - table["low"], 2 * width)
+    np.testing.assert_allclose(table["high"] + table["low"], 2 * table["difference"])
+    with pytest.raises(ValueError, match="method='spase' was not compared; choose one of trace"):
+        describe_comparison(table, "spase")
+    assert describe_comparison(table, "trace") == describe_comparison(table)
+
+
+@pytest.mark.parametrize(("one", "other", "above"), [(0.2, -5.0, True), (-5.0, 0.2, True), (-0.1, -0.2, False)])
+def test_one_of_the_two_must_beat_the_constant(one, other, above):
+    """On average, where folds differ so much that nothing is sure."""
+    noise = np.array([[-1.0], [1.0], [0.0]])
+    scores = [np.full((3, 1), 0.5 + value) + noise for value in (one, other)]
+    table = compare_scores("trace", *scores, np.full((3, 1), 0.5), tasks=[], ratio=0.5, level=0.95, scoring="r2")
+    assert (table["verdict"].iloc[0] != verdict.WORSE) == above
+    assert not table["predictable"].iloc[0]

@@ -37,6 +37,8 @@ cli cli_dask cli_fit cli_tables cli_wishes cluster_faults datasets docs docstrin
 files formulas hostile_models hostile_tables notebook persistence plotting posterior_gpytorch readme report
 report_browser security site source tables vision world_tables
 """
+# What stands for arguments that nobody gives is read, and no function entered.
+DECLARED = "tests/test_defaults.py"
 
 
 class MutatedLoader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -86,6 +88,8 @@ def by_place(tests):
     """Names of the tests that enter each function, and of those that enter any function of each file."""
     found = defaultdict(set)
     for name, test in tests.items():
+        if name.startswith(DECLARED):
+            found[DECLARED].add(name)
         for place in test["functions"]:
             found[place].add(name)
             found[place.split(":")[0] + ":"].add(name)
@@ -98,8 +102,9 @@ def tests_of(mutant, tests, places, known):
     Quick ones come first, and those of a kind that saw other mistakes in the same file. The same test with another
     parameter seldom sees what the first did not, and counts as if it took longer.
     """
+    entering = places[f"{mutant.path}:{mutant.function}"] | (set() if mutant.function else places[DECLARED])
     seen = Counter(kind(row["by"]) for row in known.values() if row.get("by") and row["path"] == mutant.path)
-    chosen = sorted((tests[name]["seconds"], name) for name in places[f"{mutant.path}:{mutant.function}"])
+    chosen = sorted((tests[name]["seconds"], name) for name in entering)
     turns, ordered = Counter(), []
     for seconds, name in chosen:
         turns[kind(name)] += 1
@@ -188,7 +193,7 @@ def show(options):
     known, before, found = read(options.results), read(options.results, first=True), all_mutants()
     wanted = {key for key, row in known.items() if options.seed in (0, row.get("seed", 0))}
     print(f"{'package':18} {'mutants':>8} {'drawn':>6} {'killed':>7} {'score':>6} {'at first':>8}")
-    for package, group in [*found.items(), ("all", [m for one in found.values() for m in one])]:
+    for package, group in [*found.items(), ("all", [m for some in found.values() for m in some])]:
         drawn = [m.key for m in group if m.key in wanted]
         killed, at_first = (sum(is_killed(rows[key]) for key in drawn) for rows in (known, before))
         score = f"{killed / len(drawn):6.1%}" if drawn else "     -"

@@ -13,6 +13,8 @@ FILES = {
 # Arguments of functions: checks of lengths that differ in no right program, and how memory is used (``width`` says how
 # many numbers a row of a block takes on the way).
 KEYWORDS = {"strict", "check_finite", "overwrite_a", "overwrite_c", "flush", "width"}
+# Numbers below this, wherever they stand, say what counts as rounding.
+TINY = 1e-5
 # Constants of modules, by file.
 ROADS = "sizes and shares from which another road to the same answer is quicker"
 LIMITS = "how many steps an iteration may take; its certificate says whether they were enough"
@@ -35,7 +37,7 @@ CONSTANTS = {
         "solvers/task_blocks.py": "N_SHARED LARGEST_SHARED",
     },
     LIMITS: {
-        "objective.py": "SHORTFALLS",
+        "objective.py": "SHORTFALLS REFINEMENT",
         "penalties/_newton.py": "MAX_CG_STEPS MAX_BACKTRACKS MAX_MIXTURES MAX_MODEL_STEPS",
         "penalties/_simplex.py": "MAX_PIVOTS MAX_CG_STEPS",
         "penalties/_graph_newton.py": "MAX_BACKTRACKS PATIENCE",

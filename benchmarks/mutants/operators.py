@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from left_out import FILES, KEYWORDS, assigned, is_limit, left_out_constants
+from left_out import FILES, KEYWORDS, TINY, assigned, is_limit, left_out_constants
 
 # The first moves the boundary, the second turns the comparison round.
 COMPARISONS = {
@@ -119,7 +119,8 @@ def _walk(node, parent, function, scope):
         for child in value if isinstance(value, list) else [value]:
             if not isinstance(child, ast.AST) or _is_left_alone(child):
                 continue
-            inside, within = function, scope
+            # Values by default are no part of the function's code.
+            inside, within = "" if isinstance(node, ast.arguments) else function, scope
             if isinstance(child, ast.FunctionDef):
                 inside, within = scope + child.name, f"{scope}{child.name}.<locals>."
             elif isinstance(child, ast.ClassDef):
@@ -159,6 +160,8 @@ def _changes(node, parent):
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         yield lambda: _set(node, "operand", ast.UnaryOp(ast.Not(), node.operand))
     elif isinstance(node, ast.Constant) and not isinstance(node.value, str | bytes) and node.value not in (None, ...):
+        if isinstance(node.value, float) and 0.0 < node.value < TINY:
+            return
         yield lambda: _set(node, "value", _other(node.value))
     elif isinstance(node, ast.Attribute) and (node.attr in NAMES or node.attr == "T"):
         yield (lambda: _set(node, "attr", NAMES[node.attr])) if node.attr in NAMES else (lambda: _drop_transpose(node))

@@ -152,7 +152,8 @@ def house():
     )
     label = "The layers of the package, highest first, and the four stations of fit."
     return (
-        f'<svg class="house" viewBox="0 0 {WIDTH} {y}" role="img" aria-label="{label}">{arrow}{"".join(shapes)}</svg>\n'
+        f'<div class="house-frame"><svg class="house" viewBox="0 0 {WIDTH} {y}" role="img" aria-label="{label}">'
+        f"{arrow}{''.join(shapes)}</svg></div>\n"
     )
 
 

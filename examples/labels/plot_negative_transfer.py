@@ -39,7 +39,7 @@ print(search.verdict_)
 search.best_estimator_.relations().head(8)
 
 # %%
-# Task by task, on folds of the training rows, with intervals; "no evidence" is what an honest comparison says most
-# often.
+# Task by task, on folds of the training rows, with intervals; "too close to call" is what an honest comparison says
+# most often.
 search = MultiTaskRegressorCV(kernel="linear", alphas=np.logspace(-2, 1, 4), mus=[0.5, 0.8], eps_factors=[1.0], cv=3)
 ComparisonDisplay.from_comparison(compare_methods(X, Y, ["sparse"], estimator=search, cv=5))

@@ -28,6 +28,8 @@ from skmtl.penalties.base import StructurePenalty
 
 # Candidates for one minus the scale of the dual coefficients.
 SHORTFALLS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+# How long the best one is sought between two of them.
+REFINEMENT = {"maxiter": 6, "xatol": 1e-2}
 
 
 class Fit(Protocol):
@@ -271,6 +273,6 @@ def _maximize_concave(bound: Callable[[float], float], at_one: float) -> float:
         lambda u: -max(bound(1.0 - 10.0**u), lowest - abs(lowest)),
         bounds=bounds,
         method="bounded",
-        options={"maxiter": 6, "xatol": 1e-2},
+        options=REFINEMENT,
     )
     return max(-float(found.fun), *values)

@@ -91,7 +91,7 @@ def evaluate(prepared: AnimalImages, settings: Params, *, part: str, size: int, 
     """All methods on the examples of one seed."""
     sample = Sample(prepared, settings, size, seed)
     if part == "groups":
-        return colour_limb.evaluate(sample, settings)
+        return colour_limb.evaluate(sample, settings, seed=seed)
     result = choose_and_test(sample, settings, range(settings["attributes"]))
     # Matrices of 85 tasks would be most of the file.
     return {name: value for name, value in result.items() if name != "structure"}
@@ -104,9 +104,7 @@ def report(folder: Path, rows: list[Row], settings: Params) -> None:
     """Write the tables and the figures."""
     detection = [row for row in rows if row["part"] == "detection"]
     groups = [row for row in rows if row["part"] == "groups"]
-    # Runs from before the second measure have the first one only.
-    measures = [measure for measure in TITLES if measure in detection[0]]
-    tables = {measure: _compare(detection, settings, measure) for measure in measures}
+    tables = {measure: _compare(detection, settings, measure) for measure in TITLES}
     text = [_describe(detection, settings)]
     for measure, table in tables.items():
         text += [f"### {TITLES[measure]}", result_table(table, "deviation", PAPER)]

@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skmtl._linalg import Array
 from skmtl.experiments.animals import PER_ATTRIBUTE, Sample, choose_and_test
+from skmtl.experiments.detectors import stable_graph
 from skmtl.experiments.runs import Row
 from skmtl.experiments.selection import Params
 from skmtl.experiments.tables import compare, find, format_difference, format_percent, markdown, new_figure
@@ -14,6 +16,8 @@ GROUPS = {"colour": range(8), "limb": range(18, 24)}
 WAYS = ("apart", "joint")
 METHODS = ("STL", PER_ATTRIBUTE, "MTFL", "MTRL", "OKL", "SKMTL")
 LEARNERS = ("MTRL", "OKL", "SKMTL")
+# Halves of the examples for the graph to be looked at, of the first repetition.
+N_HALVES = 20
 # Area under the precision-recall curve in percent: colour and limb shape apart, then the same together.
 PAPER = {
     "STL": (74.33, 68.13, 74.33, 68.15),
@@ -24,11 +28,15 @@ PAPER = {
 }
 
 
-def evaluate(sample: Sample, settings: Params) -> dict[str, Any]:
-    """All methods on each group, and on both together."""
+def evaluate(sample: Sample, settings: Params, *, seed: int) -> dict[str, Any]:
+    """All methods on each group, and on both together; with the first seed also the graph to be looked at."""
     parts = {**GROUPS, "joint": [attribute for group in GROUPS.values() for attribute in group]}
     settings = {**settings, "mus": settings["group_mus"], "alphas": settings["group_alphas"]}
-    return {name: choose_and_test(sample, settings, of) for name, of in parts.items()}
+    found: dict[str, Any] = {name: choose_and_test(sample, settings, of) for name, of in parts.items()}
+    if seed == 0:
+        examples, chosen = [sample.train[a] for a in parts["joint"]], found["joint"]["chosen"]["SKMTL"]
+        found["stable"], found["stable_mu"] = stable_graph(examples, chosen, N_HALVES, shared=sample.shared)
+    return found
 
 
 def make_tables(rows: list[Row]) -> tuple[str, pd.DataFrame]:
@@ -104,17 +112,29 @@ def _share_of_pairs() -> float:
 
 
 def make_figure(rows: list[Row]) -> Any:
-    """Mean size of the correlations in A, colour first, per method."""
-    figure, axes = new_figure(1, 3, figsize=(11, 3.8))
-    n_colour = len(GROUPS["colour"])
-    for axis, method in zip(axes, LEARNERS, strict=True):
-        A = np.abs(np.array([row["joint"]["structure"][method] for row in rows]))
-        size = np.sqrt(np.einsum("rtt->rt", A))
-        mean = (A / (size[:, :, None] * size[:, None, :])).mean(axis=0)
-        image = axis.imshow(np.where(np.eye(len(mean)) > 0.0, np.nan, mean), vmin=0.0, cmap="viridis")
-        axis.axhline(n_colour - 0.5, color="white", lw=1.5)
-        axis.axvline(n_colour - 0.5, color="white", lw=1.5)
-        axis.set(title=method, xticks=[3.5, 10.5], yticks=[3.5, 10.5], xticklabels=GROUPS, yticklabels=GROUPS)
+    """Mean size of the correlations in A, colour first, per method; then those of the graph to be looked at."""
+    pictures = {method: [row["joint"]["structure"][method] for row in rows] for method in LEARNERS}
+    for row in rows:
+        if "stable" in row:
+            n_edges = int(np.count_nonzero(np.triu(row["stable"], 1)))
+            words = f"SKMTL to look at: {n_edges} {'edge' if n_edges == 1 else 'edges'},\nrepetition {row['seed']}"
+            pictures[f"{words}, mu = {row['stable_mu']:.2f}"] = [row["stable"]]
+    figure, axes = new_figure(1, len(pictures), figsize=(3.7 * len(pictures), 3.8))
+    for axis, (title, structures) in zip(axes, pictures.items(), strict=True):
+        image = _draw(axis, np.abs(np.array(structures)))
+        axis.set_title(title, fontsize=11)
         figure.colorbar(image, ax=axis, shrink=0.75)
     figure.suptitle(r"Mean of $|A_{ts}| / \sqrt{A_{tt} A_{ss}}$ over repetitions")
     return figure
+
+
+def _draw(axis: Any, A: Array) -> Any:
+    """Correlations of structures, (n, T, T), as a picture with the border between the groups."""
+    size, n_colour = np.sqrt(np.einsum("rtt->rt", A)), len(GROUPS["colour"])
+    mean = (A / (size[:, :, None] * size[:, None, :])).mean(axis=0)
+    highest = max(mean[~np.eye(len(mean), dtype=bool)].max(), 0.05)
+    image = axis.imshow(np.where(np.eye(len(mean)) > 0.0, np.nan, mean), vmin=0.0, vmax=highest, cmap="viridis")
+    axis.axhline(n_colour - 0.5, color="white", lw=1.5)
+    axis.axvline(n_colour - 0.5, color="white", lw=1.5)
+    axis.set(xticks=[3.5, 10.5], yticks=[3.5, 10.5], xticklabels=GROUPS, yticklabels=GROUPS)
+    return image

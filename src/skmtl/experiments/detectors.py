@@ -14,10 +14,10 @@ from skmtl._linalg import Array
 from skmtl.estimators import MultiTaskClassifier
 from skmtl.estimators.base import train
 from skmtl.estimators.clean import clean
-from skmtl.experiments.selection import METHODS, Params, matches
+from skmtl.experiments.selection import METHODS, Params, matches, stable_structure
 from skmtl.losses import Square
 from skmtl.objective import Problem
-from skmtl.penalties import PENALTIES, StructurePenalty
+from skmtl.penalties import PENALTIES, Sparse, StructurePenalty
 from skmtl.solvers import Solution, Training, auto_eps, solve
 from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.observed import ObservedRows
@@ -111,6 +111,13 @@ class Grid:
         return Detectors(params, *self._training.model(solution), solution)
 
 
+def stable_graph(examples: Examples, params: Params, n_halves: int, *, shared: bool) -> tuple[Array, float]:
+    """The graph to be looked at beside the one of a candidate of ``sparse``, and its mu."""
+    X, y, tasks = _stack(examples, shared=shared)
+    model = MultiTaskClassifier(Sparse(params["mu"]), alpha=params["alpha"] * _mean_square(X))
+    return stable_structure(model.fit(X, y, tasks=tasks), X, y, n_halves, tasks)
+
+
 def make_shapes(mus: Sequence[float]) -> list[tuple[Params, StructurePenalty]]:
     """The penalties that the methods choose from, by their parameters."""
     if 1.0 not in mus:
@@ -132,12 +139,16 @@ def candidates_of(method: str, fits: Sequence[Detectors]) -> list[Detectors]:
 def _make_training(examples: Examples, *, shared: bool) -> tuple[Training, Array]:
     """A table with all labels, or a column with one task per row."""
     estimator = MultiTaskClassifier()
-    if shared:
-        X = examples[0][0]
-        return train(estimator, clean(estimator, X, np.stack([y for _, y in examples], axis=1)), Square()), X
-    X, y = np.concatenate([X for X, _ in examples]), np.concatenate([y for _, y in examples])
-    tasks = np.repeat(np.arange(len(examples)), [len(y) for _, y in examples])
+    X, y, tasks = _stack(examples, shared=shared)
     return train(estimator, clean(estimator, X, y, None, tasks), Square()), X
+
+
+def _stack(examples: Examples, *, shared: bool) -> tuple[Array, NDArray[np.int8], NDArray[np.intp] | None]:
+    """Rows, labels and the task of each row as estimators take them; no tasks where all have the same rows."""
+    if shared:
+        return examples[0][0], np.stack([y for _, y in examples], axis=1), None
+    X, y = np.concatenate([X for X, _ in examples]), np.concatenate([y for _, y in examples])
+    return X, y, np.repeat(np.arange(len(examples)), [len(y) for _, y in examples])
 
 
 def _observe(training: Training) -> ObservedRows:

@@ -197,15 +197,14 @@ def _first(scenes: Scenes, n_per_class: int | None) -> Scenes:
 
 def report(folder: Path, rows: list[Row], settings: Params) -> None:
     """Write the tables and the graph."""
-    table = pd.concat([_compare(rows, settings, measure) for measure in MEASURES if measure in rows[0]])
+    table = pd.concat([_compare(rows, settings, measure) for measure in MEASURES])
     largest = [row for row in rows if row["size"] == max(settings["sizes"])]
     text = [_describe(rows, settings)]
     for measure, words in MEASURES.items():
         of = table[table["measure"] == measure]
-        if len(of):
-            text += [f"### Accuracy{words}", result_table(of, "error", PAPER)]
-            text += [part for one in ("STL", OURS)
-                     for part in (f"### Difference from {one}{words}", difference_table(of, one))]  # fmt: skip
+        text += [f"### Accuracy{words}", result_table(of, "error", PAPER)]
+        text += [part for one in ("STL", OURS)
+                 for part in (f"### Difference from {one}{words}", difference_table(of, one))]  # fmt: skip
     text += [f"### Graphs at {largest[0]['size']} images per class", scene_graph.make_table(largest)]
     write_tables(folder, "\n\n".join(text), table)
     save_figure(scene_graph.make_figure(largest), folder, "graph")

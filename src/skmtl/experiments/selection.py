@@ -56,15 +56,15 @@ def fit_together(models: dict[str, Any], X: Any, y: Any) -> dict[str, Any]:
     return models
 
 
-def stable_structure(model: Any, X: Any, y: Any, n_halves: int) -> tuple[Array, float]:
+def stable_structure(model: Any, X: Any, y: Any, n_halves: int, tasks: Any = None) -> tuple[Array, float]:
     """A graph to be looked at, and its mu: edges that nine of ten halves of the rows agree on, and zero elsewhere.
 
     One of its edges is expected to be false at most; the diagonal is that of the fitted model.
     """
     with warnings.catch_warnings():
         # That there is no such graph is seen by who looks at it.
-        warnings.filterwarnings("ignore", "even mu|every pair", UserWarning)
-        table = edge_stability(model, X, y, n_halves, max_false=1.0)
+        warnings.filterwarnings("ignore", "even at mu|every pair", UserWarning)
+        table = edge_stability(model, X, y, n_halves, max_false=1.0, tasks=tasks)
     stable = table[table["frequency"] > 0.9]
     place = {name: t for t, name in enumerate(model.task_names_.tolist())}
     a, b = (stable[column].map(place).to_numpy(dtype=int) for column in ("task_a", "task_b"))

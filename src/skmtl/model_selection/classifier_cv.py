@@ -33,8 +33,8 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         By default 5 folds. Folds, or leaving one row out in closed form.
     scoring : str or callable, optional
         "accuracy", which is what ``score`` gives (the default for one column of classes), "task_accuracy", the mean
-        over tasks (the default for several columns of labels, and with ``tasks``), "average_precision", or a scorer of
-        scikit-learn.
+        over tasks (the default for several columns of labels, and with ``tasks``), "roc_auc" (the default where a class
+        has less than 20% of the labels, for accuracy hardly sees it), "average_precision", or a scorer of scikit-learn.
     rule : {"best", "1se"}, default="best"
         As in :class:`MultiTaskRegressorCV`.
     n_jobs : int, optional

@@ -9,14 +9,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import average_precision_score, get_scorer, get_scorer_names, roc_auc_score
+from sklearn.metrics import get_scorer, get_scorer_names
 
-from skmtl._linalg import Array, mean_known
+from skmtl._linalg import Array, Mask, mean_known
 from skmtl._validation import check_rows, check_targets, check_task_names, check_weight
 from skmtl.estimators.base import assign
 from skmtl.model_selection.candidates import Answer, candidate_estimator
 from skmtl.model_selection.folds import Fold, Split, test_labels
+from skmtl.model_selection.ranking import average_precision, roc_auc
 from skmtl.targets import ErrorSums, Labels, TableLabels, TaskData
+
+# A class that has less than this share of the labels is rare: accuracy would call it a success to never predict it.
+RARE = 0.2
 
 # Of labels, predictions laid out like them, and a variance per task or None for that of the labels themselves.
 PerTask = Callable[[Labels, Array, Array | None], Array]
@@ -106,21 +110,20 @@ def _accuracy_as_scored(labels: Labels, F: Array, one_class: bool) -> float:
 
 
 def _average_precision(labels: Labels, F: Array, variance: Array | None) -> Array:
-    return _ranked(average_precision_score, labels, F)
+    return _ranked(average_precision, labels, F)
 
 
 def _roc_auc(labels: Labels, F: Array, variance: Array | None) -> Array:
-    return _ranked(roc_auc_score, labels, F)
+    return _ranked(roc_auc, labels, F)
 
 
-def _ranked(score: Callable[..., float], labels: Labels, F: Array) -> Array:
+def _ranked(score: Callable[[Mask, Array, Array], float], labels: Labels, F: Array) -> Array:
     """A score of the order that predictions give to rows, which needs both classes."""
     values = np.full(labels.n_tasks, np.nan)
     for t in range(labels.n_tasks):
         positive = labels.of_task(labels.y, t) > 0.0
         if positive.any() and not positive.all():
-            weight = labels.of_task(labels.weight, t)
-            values[t] = score(positive, labels.of_task(F, t), sample_weight=weight)
+            values[t] = score(positive, labels.of_task(F, t), labels.of_task(labels.weight, t))
     return values
 
 
@@ -203,7 +206,18 @@ def score_name(scoring: Any, data: TaskData) -> str:
         return scoring if isinstance(scoring, str) else "score"
     if data.coding.classes is None:
         return "pooled_r2"
+    if 0.0 < _rarest_share(data) < RARE:
+        return "roc_auc"
     return "accuracy" if data.coding.one_vs_all or data.labels.n_tasks == 1 else "task_accuracy"
+
+
+def _rarest_share(data: TaskData) -> float:
+    """The share of labels that are not of the largest class; of several targets the smallest, constant ones apart."""
+    share = data.labels.means((data.labels.y > 0.0).astype(float))
+    if data.coding.one_vs_all:
+        return 1.0 - float(share.max())
+    other = np.minimum(share, 1.0 - share)
+    return float(np.min(other, where=other > 0.0, initial=0.5))
 
 
 def sees_order(scoring: Any) -> bool:

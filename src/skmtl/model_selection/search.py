@@ -101,7 +101,7 @@ def select(search: Any, model: Any, data: TaskData, loss: Loss) -> Selection:
     sources = _Sources(model, data, loss)
     candidates, outcome = _score_grid(search, sources, run, progress, 1 if splits is None else len(splits))
     index = choose(outcome, rule)
-    if rule == "best" and sees_order(search.scoring):
+    if rule == "best" and sees_order(score_name(search.scoring, data)):
         alike = [one.all_but_alpha() == candidates[index].all_but_alpha() for one in candidates]
         index = middle_alpha([one.settings.alpha for one in candidates], outcome.scores, index, alike)
     best = candidates[index]

@@ -177,7 +177,7 @@ def _pair(search: Any, shared: int, alone: int) -> PairedScores:
     differences = np.array([scores[shared] - scores[alone] for scores in folds])
     score, independent = (float(results["mean_test_score"][k]) for k in (shared, alone))
     low, high = paired_interval(differences[:, None], search.test_share_, LEVEL)
-    # Leaving one out has a score of all rows, about which the interval of the groups is laid.
+    # Leaving one out has a score of all rows, which need not be the mean of the groups': the interval is about both.
     shift = score - independent - float(np.nanmean(differences))
     return PairedScores(
         method=method_name(results["param_penalty"][shared], results["param_common"][shared]),
@@ -186,6 +186,6 @@ def _pair(search: Any, shared: int, alone: int) -> PairedScores:
         independent=independent,
         constant=search.constant_score_,
         difference=score - independent,
-        low=float(low[0]) + shift,
-        high=float(high[0]) + shift,
+        low=float(low[0]) + min(shift, 0.0),
+        high=float(high[0]) + max(shift, 0.0),
     )

@@ -82,10 +82,9 @@ class ComparisonDisplay:
         self.ax_.set_yticks(range(len(tasks)), short_names(tasks))
         self.ax_.invert_yaxis()
         scoring = call_score(self.comparison["scoring"].iloc[0])
-        self.ax_.set(
-            xlabel=f"{scoring} less that of independent tasks\n(right of zero sharing helps)",
-            title=methods[0] if len(methods) == 1 else "",
-        )
+        # The legend stands where a title would: a single method is named below.
+        whose = f" of {methods[0]}" if len(methods) == 1 else ""
+        self.ax_.set_xlabel(f"{scoring}{whose} less that of independent tasks\n(right of zero sharing helps)")
         self._explain(methods)
         return self
 

@@ -27,6 +27,8 @@ MANY_TASKS, EDGES_PER_TASK = 60, 2
 FEW_TASKS = 5
 # Pictures of predictions that are seen at once; the rest unfolds.
 FIRST_SCATTERS = 12
+# Tasks that are listed by name; more unfold.
+MOST_LISTED = 24
 # Letters of a name in the graph.
 LABEL = 22
 # What ends a script element, starts a comment in it, or ends a line of JavaScript.
@@ -78,6 +80,7 @@ def render(summary: dict[str, Any]) -> str:
         path_picture=markup(draw_path(summary["path"])) if summary["path"] else "",
         scatters=_scatters(summary, markup),
         first_scatters=FIRST_SCATTERS,
+        most_listed=MOST_LISTED,
         long_names=[(cut(task["name"], LABEL), task["name"]) for task in summary["tasks"] if len(task["name"]) > LABEL],
         most_rows=MOST_ROWS,
         most_features=MOST_FEATURES,

@@ -36,15 +36,29 @@ def draw_graph(summary: dict[str, Any], graph: dict[str, Any], relations: Sequen
             f'<line class="edge {kind}" x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}" '
             f'stroke-width="{0.7 + 6.0 * part**1.3:.1f}" stroke-opacity="{0.4 + 0.5 * part:.2f}"/>'
         )
-    nodes = [_node(summary["tasks"][t], graph["groups"][t], *spot, len(spots) <= LABELLED) for t, spot in spots.items()]
+    down = _lead_down(relations, spots) if len(spots) <= LABELLED else {}
+    nodes = [_node(summary["tasks"][t], graph["groups"][t], *spot, down.get(t)) for t, spot in spots.items()]
     return _svg(WIDTH, height, "Task graph", "".join(lines) + "".join(nodes))
 
 
-def _node(task: dict[str, Any], group: int, x: float, y: float, labelled: bool) -> str:
+def _lead_down(relations: Sequence[dict[str, Any]], spots: dict[int, tuple[float, float]]) -> dict[int, bool]:
+    """Whether the lines of each task lead downwards, where its name would be in their way."""
+    pull = dict.fromkeys(spots, 0.0)
+    for one in relations:
+        (x1, y1), (x2, y2) = spots[one["a"]], spots[one["b"]]
+        slope = abs(one["weight"]) * (y2 - y1) / (np.hypot(x2 - x1, y2 - y1) or 1.0)
+        pull[one["a"]] += slope
+        pull[one["b"]] -= slope
+    return {t: value > 0.0 for t, value in pull.items()}
+
+
+def _node(task: dict[str, Any], group: int, x: float, y: float, down: bool | None) -> str:
+    """A task, its name above it where its lines lead down and else below; without a name where ``down`` is None."""
     kind = "moot" if not task["predictable"] else f"g{group if 0 <= group < 8 else 'x'}"
-    text = f'<text x="{x:.0f}" y="{y + 21:.0f}" text-anchor="middle">{escape(cut(task["name"], 18))}</text>'
+    at, name = y - 12 if down else y + 21, escape(cut(task["name"], 18))
+    text = f'<text x="{x:.0f}" y="{at:.0f}" text-anchor="middle">{name}</text>'
     circle = f'<circle cx="{x:.0f}" cy="{y:.0f}" r="7"><title>{escape(task["name"])}</title></circle>'
-    return f'<g class="node {kind}">{circle}{text if labelled else ""}</g>'
+    return f'<g class="node {kind}">{circle}{"" if down is None else text}</g>'
 
 
 def shown_matrix(summary: dict[str, Any]) -> str:
@@ -83,12 +97,18 @@ def draw_matrix(summary: dict[str, Any]) -> str:
 
 def draw_path(path: dict[str, Any]) -> str:
     """The number of related pairs, and the score, along mu."""
-    panels = [("related pairs", path["n_edges"], True)]
+    panels = [("related pairs", path["n_edges"], None)]
     if any(score is not None for score in path["scores"]):
-        panels.append((f"{call_score(path['scoring'] or 'score')} on held-out rows", path["scores"], False))
+        panels.append(
+            (
+                f"{call_score(path['scoring'] or 'score')} on held-out rows, \N{PLUS-MINUS SIGN} standard error",
+                path["scores"],
+                path["errors"],
+            )
+        )
     top, parts = 26, []
-    for title, values, from_zero in panels:
-        parts.append(_panel(title, path["mus"], values, top, from_zero=from_zero))
+    for title, values, errors in panels:
+        parts.append(_panel(title, path["mus"], values, errors, top))
         top += CHART_HEIGHT + 36
     axis = [
         f'<text x="{_across(mu, path["mus"]):.0f}" y="{top - 16}" text-anchor="middle">{mu:g}</text>'
@@ -102,17 +122,23 @@ def _across(mu: float, mus: Sequence[float]) -> float:
     return MARGIN + (mu - mus[0]) / ((mus[-1] - mus[0]) or 1.0) * (CHART - MARGIN - 20)
 
 
-def _panel(title: str, mus: Sequence[float], values: Sequence[float | None], top: int, *, from_zero: bool) -> str:
-    known = [(mu, value) for mu, value in zip(mus, values, strict=True) if value is not None]
-    low, high = min(value for _, value in known), max(value for _, value in known)
-    low = min(low, 0.0) if from_zero else low
+def _panel(
+    title: str, mus: Sequence[float], values: Sequence[float | None], errors: Sequence[float | None] | None, top: int
+) -> str:
+    """A curve with a band of its errors; without errors it is of counts, and begins at zero."""
+    wide = [0.0] * len(mus) if errors is None else [error or 0.0 for error in errors]
+    known = [(mu, value, error) for mu, value, error in zip(mus, values, wide, strict=True) if value is not None]
+    low, high = min(value - error for _, value, error in known), max(value + error for _, value, error in known)
+    low = min(low, 0.0) if errors is None else low
     high = high if high > low else low + 1.0
     height = CHART_HEIGHT - 30
 
     def up(value: float) -> float:
         return top + 10 + height - (value - low) / (high - low) * height
 
-    points = " ".join(f"{_across(mu, mus):.1f},{up(value):.1f}" for mu, value in known)
+    points = " ".join(f"{_across(mu, mus):.1f},{up(value):.1f}" for mu, value, _ in known)
+    upper, lower = ([f"{_across(mu, mus):.1f},{up(v + s * e):.1f}" for mu, v, e in known] for s in (1.0, -1.0))
+    band = "" if errors is None else f'<path class="band" d="M{"L".join([*upper, *reversed(lower)])}Z"/>'
     marks = [f'<circle class="mark" cx="{x}" cy="{y}" r="2.6"/>' for x, y in (p.split(",") for p in points.split())]
     ends = [
         f'<line x1="{MARGIN}" x2="{CHART - 20}" y1="{up(v):.1f}" y2="{up(v):.1f}"/>'
@@ -120,7 +146,7 @@ def _panel(title: str, mus: Sequence[float], values: Sequence[float | None], top
         for v in (low, high)
     ]
     axis = f'<g class="axis"><text class="title" x="0" y="{top - 6}">{escape(title)}</text>{"".join(ends)}</g>'
-    return f'{axis}<polyline class="curve main" points="{points}"/>{"".join(marks)}'
+    return f'{axis}{band}<polyline class="curve main" points="{points}"/>{"".join(marks)}'
 
 
 def draw_predictions(one: dict[str, Any], *, classes: bool) -> str:

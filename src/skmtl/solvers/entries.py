@@ -63,11 +63,19 @@ class Entries:
         return float(np.max(h * np.diag(K)[place] * np.diag(A)[self.task], initial=0.0))
 
     def task_kernel(self, t: int) -> Array:
-        """K_ii' between the labels of one task, in Fortran's order, which LAPACK overwrites."""
+        """K_ii' between the labels of one task."""
+        return self._gather_task(t) if self._task_kernels is None else self._task_kernels[t]
+
+    @cached_property
+    def _task_kernels(self) -> list[Array] | None:
+        """Those of all tasks, where they take no more memory than the kernel between the rows."""
+        few = float(np.sum(self.counts.astype(float) ** 2)) <= self._row_kernel[0].size
+        return [self._gather_task(t) for t in range(len(self.counts))] if few else None
+
+    def _gather_task(self, t: int) -> Array:
         K, place = self._row_kernel
         own = place[self.slices[t]]
-        # It is symmetric.
-        return np.asarray(K[np.ix_(own, own)].T)
+        return np.asarray(K[np.ix_(own, own)])
 
     def mixed(self, c: Array, A: Array) -> Array:
         """The sum of K_ii' A_tt' c over all labels, at each label."""

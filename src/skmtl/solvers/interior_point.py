@@ -35,7 +35,7 @@ FORCING = 1e-16
 # closed to this share of the tolerance, which takes two steps more.
 EXACT = 1e-3
 # A gap that stays open when the slacks leave no more than this share of the tolerance is rounding.
-NOTHING_LEFT = 1e-3
+NOTHING_LEFT, FALLING = 1e-3, 0.5
 # The least m to begin with, relative to the heights of the ramps, and absolutely.
 SMALLEST, LEAST = 1e-13, TINY**0.25
 
@@ -102,25 +102,40 @@ class InteriorPointStep:
 
     def solve(self, A: Array, *, tol: float = 1e-8) -> NewtonFit:
         """The best f for the structure A, its value exact to ``tol``, relative to it."""
-        basis, exact = Whitening(A), EXACT * tol
-        fit = best = self._fit(Point(basis.whiten(self._W), self._b), self._p, basis)
-        slacks = self._begin(fit)
-        least, patience = np.inf, PATIENCE
+        basis = Whitening(A)
+        near = Point(basis.whiten(self._W), self._b)
+        best = self._follow(near, self._p, basis, EXACT * tol)
+        if best[0].gap > tol and np.any(self._W):
+            # Of a start near the boundary slacks can hold all steps back. The middle is far from it.
+            middle = Point(np.zeros_like(near.G), np.zeros_like(self._b))
+            afresh = self._follow(middle, np.full_like(self._p, 0.5), basis, EXACT * tol)
+            best = min(best, afresh, key=lambda one: _rank(one[0]))
+        fit, self._p = best
+        self._W, self._b = fit.coefficients(), fit.intercept
+        return fit
+
+    def _follow(self, point: Point, p: Array, basis: Whitening, exact: float) -> tuple[NewtonFit, Array]:
+        """The best fit on the way from a point to a gap of ``exact``, and its p."""
+        fit = best = self._fit(point, p, basis)
+        slacks = self._begin(fit, p)
+        least, patience, last = np.inf, PATIENCE, np.inf
         for _ in range(MAX_STEPS):
             left = self._left(slacks)
-            if best.gap <= exact or left <= NOTHING_LEFT * exact * abs(fit.value) or patience == 0:
+            # From a start that is near, slacks vanish before the slopes that they belong to: the gap may fall further.
+            nothing_left = left <= NOTHING_LEFT * exact * abs(fit.value) and not fit.gap < FALLING * last
+            if best.gap <= exact or nothing_left or patience == 0:
                 break
-            point, slacks = self._step(fit, slacks)
-            if not np.all(np.isfinite(point.G)):
+            last = fit.gap
+            moved, slacks = self._step(fit, slacks)
+            if not np.all(np.isfinite(moved.G)):
                 break
-            fit = self._fit(point, slacks.p, basis)
+            fit = self._fit(moved, slacks.p, basis)
             is_better = _rank(fit) < _rank(best)
             if is_better:
-                best, self._p = fit, slacks.p
+                best, p = fit, slacks.p
             patience = PATIENCE if is_better or left < least else patience - 1
             least = min(least, left)
-        self._W, self._b = best.coefficients(), best.intercept
-        return best
+        return best, p
 
     def _fit(self, point: Point, p: Array, basis: Whitening) -> NewtonFit:
         """A point with the dual coefficients of p."""
@@ -136,14 +151,14 @@ class InteriorPointStep:
         U[self._entries.place] = u
         return U
 
-    def _begin(self, fit: NewtonFit) -> _Slacks:
+    def _begin(self, fit: NewtonFit, p: Array) -> _Slacks:
         """Slacks for a point and its p, as large as the gap says that they may be."""
         z = self._heights(fit.scores)
         m = max(min(fit.gap, 1.0) * fit.value / self.n_tasks, SMALLEST * float(np.max(np.abs(z), initial=0.0)), LEAST)
         low, high = shares(z, m)
         # Far from their corners ramps get the p of m. Near them, where p has learned something, it stays.
-        rest = np.maximum(1.0 - self._p, np.minimum(high, 0.5))
-        p = np.where(rest > 0.5, np.maximum(self._p, np.minimum(low, 0.5)), 1.0 - rest)
+        rest = np.maximum(1.0 - p, np.minimum(high, 0.5))
+        p = np.where(rest > 0.5, np.maximum(p, np.minimum(low, 0.5)), 1.0 - rest)
         rest = np.where(rest > 0.5, 1.0 - p, rest)
         t = np.maximum(m / p, m / rest - z)
         return _Slacks(p, rest, t, z + t).consistent(z)

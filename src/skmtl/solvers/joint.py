@@ -176,9 +176,17 @@ def _accept(A: Array, point: SmoothPoint, value: float) -> float:
 
 
 def _descend(problem: Problem, stage: Stage) -> tuple[Array, float, int]:
-    """The stages from a diagonal structure and a gentle ridge on."""
-    diagonal, size = _diagonal_start(problem)
-    return descend(stage, diagonal, problem.eps, GENTLE_RIDGE * size)
+    """The stages from a gentle ridge on: from a diagonal structure, or a step further where evaluations are dear."""
+    start, size = _diagonal_start(problem)
+    if not cast(Eliminable, problem.supervised).quick:
+        start = _structure_step(problem, start, GENTLE_RIDGE * size)
+    return descend(stage, start, problem.eps, GENTLE_RIDGE * size)
+
+
+def _structure_step(problem: Problem, A: Array, eps: float) -> Array:
+    """The structure that suits the predictors of A, roughly, with this ridge."""
+    S = problem.fit(A, tol=START_TOL).energy(A) + eps * np.eye(problem.n_tasks)
+    return problem.penalty.minimize(S, tol=START_TOL).structure
 
 
 def _near_start(problem: Problem) -> Array | None:
@@ -196,8 +204,7 @@ def _nearby(problem: Problem) -> Array | None:
     diagonal, size = _diagonal_start(problem)
     if problem.eps < DIRECT_RIDGE * size:
         return None
-    S = problem.fit(diagonal, tol=START_TOL).energy(diagonal) + problem.eps * np.eye(problem.n_tasks)
-    return _follow_surrogates(problem, problem.penalty.minimize(S, tol=START_TOL).structure)
+    return _follow_surrogates(problem, _structure_step(problem, diagonal, problem.eps))
 
 
 def _follow_surrogates(problem: Problem, A: Array) -> Array:

@@ -31,7 +31,8 @@ class TaskFactor:
     def _factorize(self, t: int, a: float) -> tuple[slice, Array, Array]:
         """The labels of a task, the factor L of its block, and L^-1 times its constant direction, of length one."""
         own = self._entries.slices[t]
-        M = a * self._entries.task_kernel(t)
+        # In Fortran's order, which LAPACK overwrites: it is symmetric.
+        M = (a * self._entries.task_kernel(t)).T
         M[np.diag_indices_from(M)] += self.ridge * self._entries.inverse_weight[own]
         L = linalg.cholesky(M, lower=True, overwrite_a=True, check_finite=False)
         border = np.full(len(M), float(self._entries.intercept))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skmtl.model_selection.scores import RARE
 from skmtl.tables.columns import FeatureColumns, sort_columns
 from skmtl.tables.csv_files import TableFormat
 from skmtl.tables.files import PathLike, check_columns, check_unique_names, read_with_notes
@@ -17,8 +18,6 @@ from skmtl.tables.targets import are_classes, make_classes, make_numbers, rarest
 FEWEST_ROWS = 10
 # Each of five folds needs a group of its own.
 FEWEST_GROUPS = 5
-# A class with a smaller share of the labels is rare: accuracy says little about it.
-RARE = 0.2
 
 
 @dataclass(frozen=True)
@@ -117,11 +116,16 @@ class TableProblem:
 
     @property
     def scoring(self) -> str | None:
-        """The score that suits the targets: the area under the curve where a class is rare, else that of the search.
+        """The score that suits classes, of all rows and of any part of them; None for numbers.
 
-        Accuracy would call it a success to predict the frequent class only.
+        The area under the curve where a class is rare: accuracy would call it a success to predict the frequent class
+        only.
         """
-        return "roc_auc" if self.classification and rarest_share(self.Y) < RARE else None
+        if not self.classification:
+            return None
+        if rarest_share(self.Y) < RARE:
+            return "roc_auc"
+        return "task_accuracy" if self.tasks is not None or self.Y.ndim == 2 else "accuracy"
 
     @property
     def task_names(self) -> list[str]:

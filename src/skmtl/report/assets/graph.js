@@ -55,9 +55,13 @@ function drawGraph(view, { groups, places, order, edges: listed }) {
       return [x - radius, y - radius, x + radius, y + radius];
     });
     // The most related tasks choose first; a label that finds no room is shown when its task is pointed at.
-    const strength = new Map(related.map((t) => [t, 0]));
+    const strength = new Map(related.map((t) => [t, 0])), down = new Map(strength);
     for (const edge of edges)
-      for (const t of [edge.a, edge.b]) strength.set(t, strength.get(t) + edge.size);
+      for (const t of [edge.a, edge.b]) {
+        const [[x1, y1], [x2, y2]] = [spots[t], spots[other(edge, t)]];
+        strength.set(t, strength.get(t) + edge.size);
+        down.set(t, down.get(t) + edge.size * (y2 - y1) / (Math.hypot(x2 - x1, y2 - y1) || 1));
+      }
     for (const t of [...related].sort((s, u) => strength.get(u) - strength.get(s))) {
       const [x, y] = spots[t], text = nodes.get(t).lastChild;
       nodes.get(t).firstChild.setAttribute("cx", x.toFixed(1));
@@ -69,6 +73,8 @@ function drawGraph(view, { groups, places, order, edges: listed }) {
         ["start", x + gap, y + 4, [x + gap, y - 7, x + gap + w, y + 7]],
         ["end", x - gap, y + 4, [x - gap - w, y - 7, x - gap, y + 7]],
       ];
+      // Above a task whose lines lead downwards, so that none crosses its name.
+      if (down.get(t) > 0) choices.unshift(...choices.splice(1, 1));
       const inside = ([, , , box]) => box[0] >= 0 && box[2] <= width && box[1] >= 0 && box[3] <= height;
       const free = choices.find((c) => inside(c) && !taken.some((box) => overlaps(c[3], box)));
       const chosen = free || choices.find(inside) || choices[0];
