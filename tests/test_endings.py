@@ -8,7 +8,7 @@ from test_missing_labels import LAYOUTS, make_structure, observe
 from skmtl.features import PrecomputedMap
 from skmtl.losses import LOSSES, Square
 from skmtl.objective import Problem, Proof
-from skmtl.penalties import Sparse, _graph_newton
+from skmtl.penalties import Laplacian, Sparse, Trace, _graph_newton
 from skmtl.penalties._graph_newton import graph_newton
 from skmtl.solvers import alternation, joint, make_design, make_supervised, newton_cg
 from skmtl.solvers.alternation import CHANCES, WINDOW, alternate
@@ -156,6 +156,23 @@ def test_a_learned_graph_ends_where_rounding_has_the_say_and_not_before(seed, n_
 def of_classes(labels):
     """The same with labels -1 and +1, which every loss takes."""
     return TableLabels(np.where(labels.y > 0.0, 1.0, -1.0), labels.weight)
+
+
+@pytest.mark.parametrize("penalty", [Sparse(0.7), Laplacian(), Trace()], ids=lambda penalty: penalty.name)
+def test_the_best_scale_is_searched_for_near_the_end_and_of_what_is_returned(penalty, rng, monkeypatch):
+    """A dozen bounds, each perhaps a minimization: a gap that is far from closed is not worth them."""
+    searched, tighten, proofs = [], Problem.tighten, []
+    monkeypatch.setattr(Problem, "tighten", lambda self, proof: searched.append(proof.gap) or tighten(self, proof))
+    monkeypatch.setattr(alternation, "CHECK_EVERY", 1)
+    problem, tol = small_problem(rng, penalty), 1e-9
+    alternate(problem, start=None, tol=tol, max_iter=2, accelerate=False, report=proofs.append)
+    widest = alternation.WORTH_TIGHTENING * tol
+    assert proofs[0].gap > widest
+    # Only that of the structure that is returned may be far.
+    assert len(searched) > 0
+    assert all(gap <= widest for gap in searched[:-1])
+    proof, _ = alternate(problem, start=None, tol=TOL, max_iter=500, accelerate=True, report=proofs.append)
+    assert proof.gap <= TOL
 
 
 # Dual points ---------------------------------------------------------------------------------------------------------

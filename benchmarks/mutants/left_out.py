@@ -41,7 +41,7 @@ CONSTANTS = {
         "penalties/_newton.py": "MAX_CG_STEPS MAX_BACKTRACKS MAX_MIXTURES MAX_MODEL_STEPS",
         "penalties/_simplex.py": "MAX_PIVOTS MAX_CG_STEPS",
         "penalties/_graph_newton.py": "MAX_BACKTRACKS PATIENCE",
-        "solvers/alternation.py": "MEMORY CHECK_EVERY MOST_LOSSES CHANCES",
+        "solvers/alternation.py": "MEMORY CHECK_EVERY MOST_LOSSES CHANCES WORTH_TIGHTENING",
         "solvers/screened.py": "HALVINGS",
         "solvers/joint.py": "WARM_ITERATIONS FEW_ITERATIONS DIAGONAL_ROUNDS DIAGONAL_TOL SURROGATE_ROUNDS NEAR_ENOUGH",
         "solvers/missing_labels.py": "START_TOL SIZE_ROUNDS",

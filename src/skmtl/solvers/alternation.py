@@ -12,6 +12,8 @@ from skmtl.objective import Fit, Problem, Proof
 MEMORY = 6
 # The first certificate is asked for when a round gains less than this many times tol, and one every few rounds.
 NEAR_THE_END, CHECK_EVERY = 2.0, 10
+# The search for the best scale, a dozen bounds that may each be a minimization, can close a gap of so many times tol.
+WORTH_TIGHTENING = 1e4
 FIRST_STEP_TOL = 1e-3
 # Of a step that is the least of a quadratic function, the error that is allowed, to the next step's.
 SQUARED_ERROR = 0.03
@@ -121,10 +123,18 @@ class _Prover:
         return bool(QUICKER * rate * (max_iter - n_iter) / WINDOW < np.log(gap / self._tol))
 
     def __call__(self, A: Array, fit: Fit) -> Proof:
-        """The certificate of A, its scale searched for where the plain one does not reach tol."""
+        """The certificate of A, its scale searched for where the plain one nearly reaches tol."""
+        return self._prove(A, fit, WORTH_TIGHTENING * self._tol)
+
+    def last(self, A: Array, fit: Fit) -> Proof:
+        """The same of a structure that is returned: the best there is, however far the plain one."""
+        return self._prove(A, fit, np.inf)
+
+    def _prove(self, A: Array, fit: Fit, widest: float) -> Proof:
+        """A certificate, its scale searched for where the gap is above tol and at most ``widest``."""
         plain = self._problem.certify(A, fit)
         proof = self._keep_best(plain)
-        if proof.gap > self._tol:
+        if self._tol < proof.gap <= widest:
             proof = self._keep_best(self._problem.tighten(plain))
         # A failure is not repeated before the rounds are flatter by as much as the gap was too wide, within reason.
         self._worth_trying = self._gain * min(max(self._tol / max(proof.gap, TINY), 0.2), 0.7)
@@ -139,10 +149,10 @@ class _Prover:
 def _finish(problem: Problem, A: Array, fit: Fit, tol: float, prove: _Prover) -> Proof:
     """One more structure step, because a mixture of structures has no exact zeros."""
     step = _structure_step(problem, A, fit, 0.1 * tol)
-    proof = prove(step, problem.fit(step, tol=0.1 * tol))
+    proof = prove.last(step, problem.fit(step, tol=0.1 * tol))
     # An exact step never loses; where rounding made it worse, the structure stays as it was.
     before = problem.objective(A, fit)
-    return proof if proof.objective - before <= tol * abs(before) else prove(A, fit)
+    return proof if proof.objective - before <= tol * abs(before) else prove.last(A, fit)
 
 
 def _plain(A: Array, step: Array) -> list[Array]:
