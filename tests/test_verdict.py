@@ -115,3 +115,10 @@ def test_what_stands_alone_is_said_to():
     assert describe_alone("pooled_r2", 0.1, 0.1, 2).startswith("No better than a constant: ")
     search = search_of([[0.5, 0.7], [0.1, 0.2]], ["independent", "independent"], constant=None)
     assert describe_choice(search) == f"{apart}: R2 is 0.600."
+
+
+def test_a_score_that_is_worse_than_a_constant_looks_worse():
+    paired = PairedScores("sparse", "pooled_r2", -0.07941, -0.0835, -0.07935, 0.00409, -0.1, 0.1)
+    assert "-0.07941 with sparse" in describe_verdict(paired, kept="sparse")
+    assert "but -0.07935 for" in describe_verdict(paired, kept="sparse")
+    assert "R2 is 0.10001, but 0.10004 for" in describe_alone("pooled_r2", 0.10001, 0.10004, 1)
