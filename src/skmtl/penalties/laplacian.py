@@ -4,13 +4,16 @@ import numpy as np
 
 from skmtl._linalg import Array, eigvalsh, single_threaded
 from skmtl._validation import check_count, check_positive, is_number
-from skmtl.penalties._graph_newton import edge_ends, graph_newton, graph_structure
+from skmtl.penalties._graph_newton import GraphStep, edge_ends, graph_newton, graph_structure
 from skmtl.penalties._newton import GENTLE_RIDGE, descend
 from skmtl.penalties.base import StructurePenalty, StructureStep
 
 BOUND_TOL = 1e-11
 # Stages of the continuation need no more accuracy than this.
 STAGE_TOL = 1e-2
+# Iterations from a guess before a bound is sought in stages, by how much their ridges fall, and the relative gap of the
+# bound at which there is nothing to seek.
+FEW_ITERATIONS, BOUND_FACTOR, NEARLY_CLOSED = 12, 100.0, 1e-10
 
 
 class Laplacian(StructurePenalty):
@@ -109,15 +112,24 @@ class Laplacian(StructurePenalty):
         n_tasks, scaled = len(Q), scale**2 * Q
         if n_tasks == 1:
             return eps * self.ridge - float(scaled[0, 0]) / self.ridge
-        step = graph_newton(
-            self.ridge * eps * np.eye(n_tasks),
-            scaled / self.ridge,
-            self._edges(structure),
-            self._total(n_tasks),
-            tol=BOUND_TOL,
-            max_iter=self.max_iter,
-        )
-        return step.lower_bound
+
+        def newton(start: Array, level: float, tol: float, max_iter: int) -> GraphStep:
+            first, second = self.ridge * level * np.eye(n_tasks), scaled / self.ridge
+            return graph_newton(first, second, self._edges(start), self._total(n_tasks), tol=tol, max_iter=max_iter)
+
+        def stage(start: Array, level: float, last: bool) -> tuple[Array, float, int]:
+            step = newton(start, level, BOUND_TOL if last else STAGE_TOL, self.max_iter)
+            if last:
+                bounds.append(step.lower_bound)
+            return graph_structure(step.edges, n_tasks) / self.ridge, step.cost - step.lower_bound, 0
+
+        step = newton(structure, eps, BOUND_TOL, min(FEW_ITERATIONS, self.max_iter))
+        bounds = [step.lower_bound]
+        if step.cost - step.lower_bound > NEARLY_CLOSED * abs(step.cost):
+            # Away from the guess the least may lie where A is nearly singular, along which Newton would creep.
+            gentle = GENTLE_RIDGE * float(np.mean(np.diag(scaled))) / self.ridge**2
+            descend(stage, structure, eps, gentle, factor=BOUND_FACTOR)
+        return max(bounds)
 
     def grid(self) -> dict[str, list[float]]:
         """Candidates for cross-validation that suit any number of tasks."""
