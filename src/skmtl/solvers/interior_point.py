@@ -126,7 +126,9 @@ class InteriorPointStep:
             if best.gap <= exact or nothing_left or patience == 0:
                 break
             last = fit.gap
-            moved, slacks = self._step(fit, slacks)
+            # Quotients of slacks that are next to nothing may be beyond the range of numbers: such ramps do not bend.
+            with np.errstate(over="ignore", invalid="ignore"):
+                moved, slacks = self._step(fit, slacks)
             if not np.all(np.isfinite(moved.G)):
                 break
             fit = self._fit(moved, slacks.p, basis)
