@@ -4,11 +4,14 @@ import numpy as np
 
 from skmtl._linalg import Array, eigvalsh, single_threaded
 from skmtl._validation import check_count, check_positive, is_number
-from skmtl.penalties._graph_newton import edge_ends, graph_newton, graph_structure
+from skmtl.penalties._graph_newton import GraphStep, edge_ends, graph_newton, graph_structure
 from skmtl.penalties._newton import GENTLE_RIDGE, descend
 from skmtl.penalties.base import StructurePenalty, StructureStep
 
 BOUND_TOL = 1e-11
+# From a good guess a bound takes so few steps to this gap, relative to it. Else weights fall from this share of the
+# mean eigenvalue, or this many times the last one, by this factor.
+NEAR_STEPS, CLOSED, HIGH, HIGHEST, FALL = 8, 1e-9, 0.1, 1e20, 0.03
 # Stages of the continuation need no more accuracy than this.
 STAGE_TOL = 1e-2
 
@@ -109,15 +112,25 @@ class Laplacian(StructurePenalty):
         n_tasks, scaled = len(Q), scale**2 * Q
         if n_tasks == 1:
             return eps * self.ridge - float(scaled[0, 0]) / self.ridge
-        step = graph_newton(
-            self.ridge * eps * np.eye(n_tasks),
-            scaled / self.ridge,
-            self._edges(structure),
-            self._total(n_tasks),
-            tol=BOUND_TOL,
-            max_iter=self.max_iter,
-        )
-        return step.lower_bound
+        weight, scaled = self.ridge * eps, scaled / self.ridge
+        near = self._newton(weight, scaled, self._edges(structure), BOUND_TOL, min(NEAR_STEPS, self.max_iter))
+        if near.cost - near.lower_bound <= CLOSED * abs(near.cost):
+            return near.lower_bound
+        return max(near.lower_bound, self._fall(weight, scaled).lower_bound)
+
+    def _newton(self, weight: float, Q: Array, edges: Array, tol: float, max_iter: int) -> GraphStep:
+        """Minimize weight tr(B^-1) - tr(B Q) from some edges."""
+        n_tasks = len(Q)
+        return graph_newton(weight * np.eye(n_tasks), Q, edges, self._total(n_tasks), tol=tol, max_iter=max_iter)
+
+    def _fall(self, weight: float, Q: Array) -> GraphStep:
+        """The same through falling weights: with a small one Newton creeps along where B ceases to be definite."""
+        edges = self._edges(np.ones_like(Q))
+        high = min(HIGH * float(np.trace(Q)) / len(Q), HIGHEST * weight)
+        while high > weight:
+            edges = self._newton(high, Q, edges, STAGE_TOL, self.max_iter).edges
+            high *= FALL
+        return self._newton(weight, Q, edges, BOUND_TOL, self.max_iter)
 
     def grid(self) -> dict[str, list[float]]:
         """Candidates for cross-validation that suit any number of tasks."""
