@@ -158,6 +158,22 @@ def of_classes(labels):
     return TableLabels(np.where(labels.y > 0.0, 1.0, -1.0), labels.weight)
 
 
+@pytest.mark.parametrize("eps", [1e-3, 1e-6, 1e-10])
+@pytest.mark.parametrize("seed", range(4))
+def test_bounds_of_learned_graphs_are_tight_in_few_steps_however_small_eps(seed, eps, monkeypatch):
+    """Whatever the guess: Newton would creep along the boundary, and end far above the bound that it proves."""
+    steps, step = [], _graph_newton.model_step
+    monkeypatch.setattr(_graph_newton, "model_step", lambda *given: steps.append(1) or step(*given))
+    rng = np.random.default_rng(seed)
+    n_tasks = 4 + seed
+    Q, penalty = random_psd(rng, n_tasks, rank=2) * 10.0 + random_psd(rng, n_tasks), Laplacian(share=0.4 + 0.1 * seed)
+    good = penalty.minimize(Q + eps * np.eye(n_tasks)).structure
+    steps.clear()
+    bounds = [penalty.lower_bound(Q, eps, guess) for guess in (good, np.eye(n_tasks), np.ones((n_tasks, n_tasks)))]
+    assert len(steps) < 3 * 60
+    np.testing.assert_allclose(bounds, bounds[0], rtol=1e-8)
+
+
 @pytest.mark.parametrize("penalty", [Sparse(0.7), Laplacian(), Trace()], ids=lambda penalty: penalty.name)
 def test_the_best_scale_is_searched_for_near_the_end_and_of_what_is_returned(penalty, rng, monkeypatch):
     """A dozen bounds, each perhaps a minimization: a gap that is far from closed is not worth them."""

@@ -56,7 +56,7 @@ CONSTANTS = {
         "penalties/_screening.py": "DRAFT_POWER DRAFT_TOL",
         "penalties/_graph_newton.py": "ROUNDING CREEPING ENOUGH_GAIN",
         "penalties/base.py": "ASK_EARLY",
-        "penalties/laplacian.py": "BOUND_TOL STAGE_TOL FEW_ITERATIONS BOUND_FACTOR NEARLY_CLOSED",
+        "penalties/laplacian.py": "BOUND_TOL STAGE_TOL NEAR_STEPS CLOSED HIGH HIGHEST FALL",
         "solvers/leave_one_out.py": "NOTHING",
         "solvers/design.py": "LARGEST KERNEL_ERROR SUM_ERROR NEAR",
         "solvers/posterior.py": "NOTHING",

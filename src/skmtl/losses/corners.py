@@ -24,7 +24,7 @@ def shares(z: Array, m: float) -> tuple[Array, Array]:
     They solve :math:`m/(1-b) - m/b = z`, and are within m of the ramp: :math:`\max(0, z) - b z \le m`.
     """
     size = np.abs(z)
-    root = np.sqrt(z * z + 4.0 * m * m)
+    root = np.hypot(z, 2.0 * m)
     # The roots of z b (1 - b) + m (1 - 2 b) = 0, for -|z|: nothing cancels.
-    less = (m + 2.0 * m * m / (root + size)) / (2.0 * m + root)
+    less = (m + 2.0 * m * (m / (root + size))) / (2.0 * m + root)
     return np.where(z > 0.0, 1.0 - less, less), np.where(z > 0.0, less, 1.0 - less)

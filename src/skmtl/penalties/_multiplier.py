@@ -13,9 +13,10 @@ def trace_multiplier(q: Array, eps: float, trace: float) -> float:
     goal = eps / trace**2
     x = goal
     for _ in range(50):
-        roots = 1.0 / np.sqrt(x + d)
+        # Times the root of the goal, so that none is above one.
+        roots = np.sqrt(goal / (x + d))
         total = float(roots.sum())
-        step = (goal * total**2 - 1.0) * total / float(np.sum(roots**3))
+        step = (total**2 - 1.0) * goal * total / float(np.sum(roots**3))
         x += step
         if step <= 1e-15 * x:
             break

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from skmtl._linalg import Array, symmetric_part
+from skmtl._linalg import TINY, Array, symmetric_part
 from skmtl.penalties._newton import hessian_diagonal
 from skmtl.penalties.sparse import RelationPenalty
 
@@ -120,7 +120,8 @@ class BlockNorm:
 
     def norms(self, M: Array) -> Array:
         """The Frobenius norm of each block."""
-        return np.sqrt(self.sums(M * M))
+        size = max(float(np.abs(M).max(initial=0.0)), TINY)
+        return size * np.sqrt(self.sums((M / size) ** 2))
 
     def spread(self, blocks: Array) -> Array:
         """A number for each block put on all entries of the block."""
