@@ -161,9 +161,10 @@ def test_groups_of_features_count_together(problem):
         MultiTaskRegressor(kernel="rbf", metric_rounds=1, feature_groups=[1, 2]).fit(X, Y)
 
 
-def test_constant_targets_leave_the_features_alone(problem):
+@pytest.mark.parametrize("rule", ["slopes", "evidence"])
+def test_constant_targets_leave_the_features_alone(rule, problem):
     X, Y = problem
-    est = MultiTaskRegressor("independent", kernel="rbf", metric_rounds=1).fit(X, np.ones_like(Y))
+    est = MultiTaskRegressor("independent", kernel="rbf", metric_rounds=1, metric_rule=rule).fit(X, np.ones_like(Y))
     assert np.array_equal(est.feature_map_.feature_scale, np.ones(8))
     assert np.isclose(est.feature_importances_.sum(), 1.0)
 

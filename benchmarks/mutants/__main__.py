@@ -183,7 +183,7 @@ def chosen_mutants(options, known):
     if options.again:
         left = {key for key in of_sample(known, options.seed) if not is_killed(known[key])}
         waiting = (m for group in found.values() for m in group if m.key in left)
-    return (mutant for mutant in waiting if options.only in mutant.path)
+    return (mutant for mutant in waiting if any(text in mutant.path for text in options.only or [""]))
 
 
 def alone(options):
@@ -229,7 +229,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0, help="of the sample; 0 is all, for show and --again")
     parser.add_argument("--nice", type=int, default=19, help="how far behind everybody else")
     parser.add_argument("--again", action="store_true", help="run those that survived once more")
-    parser.add_argument("--only", default="", metavar="TEXT", help="mutants of files whose path has this text")
+    parser.add_argument("--only", action="append", metavar="TEXT", help="mutants of files whose path has this text")
     parser.add_argument("--map", type=Path, default=ROOT / "build" / "mutants" / "tests.json")
     parser.add_argument("--results", type=Path, default=ROOT / "build" / "mutants" / "results.jsonl")
     parser.add_argument("--key", help="the mutant, for alone")
