@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV, load_model, save_model
 from skmtl.features import KERNELS, KernelMap, NystroemMap, make_feature_map
 from skmtl.features.metric import DIFFERENTIABLE, SCALABLE, slope_blocks
-from skmtl.model_selection.metric_choice import check_metric_rounds
+from skmtl.model_selection.metric_choice import check_metric_rounds, check_rules
 from skmtl.penalties import Independent
 
 ROUNDS_KERNELS = ["rbf", "laplacian", "polynomial"]
@@ -361,3 +361,17 @@ def test_every_kernel_must_be_scalable_unless_none_at_all_is_a_choice(rounds, ke
     else:
         with pytest.raises(ValueError, match="cosine" if rounds else "empty"):
             check_metric_rounds(rounds, kernels)
+
+
+def test_rules_are_listed_once_and_at_least_one():
+    with pytest.raises(ValueError, match="empty"):
+        check_rules([], ["rbf"], quadratic=True, exact=True)
+    assert check_rules(["evidence", "slopes", "evidence"], ["poly", "rbf"], quadratic=True, exact=True) == [
+        "evidence",
+        "slopes",
+    ]
+    assert check_rules("slopes", ["poly"], quadratic=True, exact=True) == ["slopes"]
+    # Evidence is for no kernel of these, or for another loss.
+    for kernels, quadratic in ((["poly"], True), (["rbf"], False)):
+        with pytest.raises(ValueError, match="evidence"):
+            check_rules("evidence", kernels, quadratic=quadratic, exact=True)

@@ -208,10 +208,11 @@ def test_the_kernel_that_gains_is_the_best_of_those_without_other_steps(other):
     step = "metric" if other["metric_rounds"] else "graph"
     step = "own strengths" if other["penalty"].get_params().get("strengths") else step
     start = "In the search R2 within folds is 0.125 for the linear kernel with independent tasks"
-    assert words == f"{start}; on top of it come kernel (rbf) +0.38, {step} +0.38."
+    step_there = f"{step} with the laplacian kernel"
+    assert words == f"{start}; on top of it come kernel (rbf) +0.38, {step_there} +0.38."
     # What is not asked for is not said, and what comes after it is counted from where it led.
     assert describe_gains(search, ["kernel"]) == f"{start}; on top of it come kernel (rbf) +0.38."
-    assert describe_gains(search, [step]) == f"{start}; on top of it come {step} +0.38."
+    assert describe_gains(search, [step]) == f"{start}; on top of it come {step_there} +0.38."
 
 
 def test_a_step_that_gains_nothing_is_idle():
@@ -220,7 +221,10 @@ def test_a_step_that_gains_nothing_is_idle():
     best = SimpleNamespace(kernel="rbf", metric_rounds=1)
     search = SimpleNamespace(cv_results_=results, best_estimator_=best, scoring_="r2")
     start = "In the search R2 within folds is 0.5 for the linear kernel with independent tasks"
-    expected = f"{start}; nothing comes from other kernels, graph; on top of it come metric +0.25."
-    assert describe_gains(search) == expected
+    gained = "on top of it come metric with the rbf kernel +0.25."
+    # Another kernel that gains nothing alone is used with the metric.
+    assert describe_gains(search) == f"{start}; nothing comes from other kernels alone, graph; {gained}"
+    best.kernel = "linear"
+    assert describe_gains(search) == f"{start}; nothing comes from other kernels, graph; {gained}"
     results["mean_test_score"] = np.full(4, np.nan)
     assert describe_gains(search) == ""

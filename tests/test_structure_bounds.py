@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from problems import grouped_psd, random_psd, step_cost
 
-from skmtl.penalties import Sparse, _simplex
+from skmtl.penalties import Laplacian, Sparse, _graph_newton, _simplex
 from skmtl.penalties._graph_newton import _Point, graph_newton, graph_structure
 from skmtl.penalties._simplex import model_step
 from skmtl.penalties._structure_step import _StepBlock, minimize_in_blocks, minimize_whole
@@ -173,3 +173,26 @@ def test_conjugate_gradients_and_factors_find_the_same_graph(rng, monkeypatch):
     iterated = graph_newton(S, Q, start, 0.5, tol=1e-10, max_iter=100)
     np.testing.assert_allclose(iterated.edges, direct.edges, atol=1e-6)
     assert iterated.cost == pytest.approx(direct.cost, rel=1e-9)
+
+
+@pytest.mark.parametrize("n_tasks", [4, 7])
+@pytest.mark.parametrize("eps", [1e-2, 1e-6])
+def test_a_bound_of_graphs_is_the_same_from_any_guess_and_soon_found(n_tasks, eps, rng, monkeypatch):
+    """Where eps is small the least lies where A is nearly singular; Newton would creep along that border."""
+    steps = []
+    monkeypatch.setattr(_graph_newton, "model_step", lambda *args: steps.append(1) or model_step(*args))
+    Q = 100.0 * random_psd(rng, n_tasks)
+    Q[0] *= 3.0
+    Q[:, 0] *= 3.0
+    penalty = Laplacian(share=0.7)
+    edges = rng.uniform(size=n_tasks * (n_tasks - 1) // 2)
+    guesses = [np.eye(n_tasks), graph_structure(0.3 * edges / edges.sum(), n_tasks)]
+    bounds = [penalty.lower_bound(Q, eps, guess) for guess in guesses]
+    assert len(steps) <= 2 * 60
+    assert bounds[0] == pytest.approx(bounds[1], rel=1e-9)
+    # No graph that was drawn costs less.
+    for _ in range(50):
+        w = rng.dirichlet(np.full(len(edges), 0.3)) * 0.5 * (n_tasks - (1.0 + 0.7 * (n_tasks - 1)))
+        B = graph_structure(w, n_tasks)
+        if np.linalg.eigvalsh(B)[0] > 0.0:
+            assert eps * np.trace(np.linalg.inv(B)) - np.sum(B * Q) >= bounds[0] - 1e-9 * abs(bounds[0])

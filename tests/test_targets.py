@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skmtl._rows import MemoryRows
-from skmtl.targets import BlockLabels, LabelReader, as_numbers
+from skmtl.targets import BlockLabels, LabelReader, NumberCoding, TaskData, as_numbers
 from skmtl.targets.coding import is_indicator
 from skmtl.targets.layout import LongLabels, TableLabels, make_labels
 from skmtl.targets.scaling import ErrorSums, TaskStats, balance, standardize
@@ -322,3 +322,25 @@ def test_rows_without_any_label_are_counted(read_in_blocks, rng):
     Y, weight = rng.standard_normal((150, 2)), np.ones((150, 2))
     Y[[5, 80, 81]], weight[140], Y[7, 0] = np.nan, 0.0, np.nan
     assert read_in_blocks(Y, weight)[0].summary.unlabelled == 4
+
+
+# The record -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pairwise", [True, False])
+def test_some_rows_are_a_record_of_their_own(pairwise, rng):
+    """As if nothing else had been passed: of a kernel matrix rows and columns."""
+    X, Y = rng.standard_normal((6, 6 if pairwise else 3)), rng.standard_normal((6, 2))
+    given = {"feature_names": None, "rows": np.arange(6) + 2, "n_given": 9, "groups": np.arange(6) // 2}
+    labels = TableLabels(Y, np.ones((6, 2)))
+    data = TaskData(X, labels, NumberCoding(False), np.array(["a", "b"]), X.shape[1], pairwise=pairwise, **given)
+    rows = np.array([4, 0, 1])
+    part = data.take(rows)
+    expected = X[np.ix_(rows, rows)] if pairwise else X[rows]
+    np.testing.assert_array_equal(part.X, expected)
+    np.testing.assert_array_equal(part.labels.y, Y[rows])
+    np.testing.assert_array_equal(part.rows, [0, 1, 2])
+    np.testing.assert_array_equal(part.groups, [2, 0, 0])
+    assert (part.n_features, part.n_given) == (expected.shape[1], 3)
+    others = np.array([2, 3])
+    np.testing.assert_array_equal(data.features(others, rows), X[np.ix_(others, rows)] if pairwise else X[others])

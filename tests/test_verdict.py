@@ -178,3 +178,10 @@ def test_one_of_the_two_must_beat_the_constant(one, other, above):
     table = compare_scores("trace", *scores, np.full((3, 1), 0.5), tasks=[], ratio=0.5, level=0.95, scoring="r2")
     assert (table["verdict"].iloc[0] != verdict.WORSE) == above
     assert not table["predictable"].iloc[0]
+
+
+def test_a_score_that_is_worse_than_a_constant_looks_worse():
+    paired = PairedScores("sparse", "pooled_r2", -0.07941, -0.0835, -0.07935, 0.00409, -0.1, 0.1)
+    assert "-0.07941 with sparse" in describe_verdict(paired, kept="sparse")
+    assert "but -0.07935 for" in describe_verdict(paired, kept="sparse")
+    assert "R2 is 0.10001, but 0.10004 for" in describe_alone("pooled_r2", 0.10001, 0.10004, 1)

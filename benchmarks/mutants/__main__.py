@@ -143,6 +143,11 @@ def is_killed(row):
     return row["outcome"].startswith("killed")
 
 
+def of_sample(known, seed):
+    """Keys of the mutants of one sample, or with seed 0 of all."""
+    return {key for key, row in known.items() if seed in (0, row.get("seed", 0))}
+
+
 def run(options):
     """Collect the tests, and judge mutants until the time is over."""
     import pytest
@@ -176,7 +181,7 @@ def chosen_mutants(options, known):
     found = all_mutants()
     waiting = draw(found, known, options.seed)
     if options.again:
-        left = {key for key, row in known.items() if row["outcome"] in ("survived", "never run")}
+        left = {key for key in of_sample(known, options.seed) if not is_killed(known[key])}
         waiting = (m for group in found.values() for m in group if m.key in left)
     return (mutant for mutant in waiting if options.only in mutant.path)
 
@@ -191,7 +196,7 @@ def alone(options):
 def show(options):
     """Counts per package, of one sample where a seed is given, and what survived."""
     known, before, found = read(options.results), read(options.results, first=True), all_mutants()
-    wanted = {key for key, row in known.items() if options.seed in (0, row.get("seed", 0))}
+    wanted = of_sample(known, options.seed)
     print(f"{'package':18} {'mutants':>8} {'drawn':>6} {'killed':>7} {'score':>6} {'at first':>8}")
     for package, group in [*found.items(), ("all", [m for some in found.values() for m in some])]:
         drawn = [m.key for m in group if m.key in wanted]
@@ -221,7 +226,7 @@ def main():
     parser.add_argument("tests", nargs="*", help="files of tests, for map")
     parser.add_argument("--minutes", type=float, default=45.0)
     parser.add_argument("--budget", type=float, default=60.0, help="seconds of CPU for the tests of a mutant")
-    parser.add_argument("--seed", type=int, default=0, help="of the sample; for show, 0 is all samples")
+    parser.add_argument("--seed", type=int, default=0, help="of the sample; 0 is all, for show and --again")
     parser.add_argument("--nice", type=int, default=19, help="how far behind everybody else")
     parser.add_argument("--again", action="store_true", help="run those that survived once more")
     parser.add_argument("--only", default="", metavar="TEXT", help="mutants of files whose path has this text")

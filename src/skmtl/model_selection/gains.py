@@ -55,8 +55,9 @@ def describe_gains(search: Any, steps: Sequence[str] = STEPS, *, comparison: pd.
     means = np.where(np.isnan(results["mean_test_score"]), -np.inf, results["mean_test_score"])
     first = params[0]["kernel"]
 
-    def best(allowed: Callable[[dict[str, Any]], bool]) -> float:
-        return float(max((mean for mean, one in zip(means, params, strict=True) if allowed(one)), default=-np.inf))
+    def best(allowed: Callable[[dict[str, Any]], bool]) -> tuple[float, Any]:
+        scored = ((float(mean), one["kernel"]) for mean, one in zip(means, params, strict=True) if allowed(one))
+        return max(scored, key=lambda pair: pair[0], default=(-np.inf, first))
 
     filters: dict[str, Callable[[dict[str, Any]], bool]] = {
         "kernel": lambda one: not (one["rounds"] or one["own"] or one["shared"]),
@@ -64,17 +65,17 @@ def describe_gains(search: Any, steps: Sequence[str] = STEPS, *, comparison: pd.
         "own strengths": lambda one: not one["shared"],
         "graph": lambda one: True,
     }
-    start = best(lambda one: filters["kernel"](one) and one["kernel"] == first)
+    start, at = best(lambda one: filters["kernel"](one) and one["kernel"] == first)
     tried = {"kernel": "kernel", "metric": "rounds", "own strengths": "own", "graph": "shared"}
     gained, idle, last = list[str](), list[str](), start
     for name in STEPS if comparison is None else STEPS[:-1]:
-        now = best(filters[name])
+        now, kernel = best(filters[name])
         if name in steps and len({str(one[tried[name]]) for one in params}) > 1:
             if now > last:
-                gained.append(f"{_called(name, params, means)} {now - last:+.2g}")
+                gained.append(f"{_called(name, kernel, at)} {now - last:+.2g}")
             else:
-                idle.append("other kernels" if name == "kernel" else name)
-        last = now
+                idle.append(_idle(name, first, search.best_estimator_.kernel))
+        last, at = now, kernel if now > last else at
     gained += [] if comparison is None else [_best_method(comparison)]
     if not (gained or idle) or not np.isfinite(start):
         return ""
@@ -104,9 +105,15 @@ def _facts(row: dict[str, Any], best: Any) -> dict[str, Any]:
     }
 
 
-def _called(name: str, params: list[dict[str, Any]], means: Any) -> str:
-    """The step by its name; of the kernel the one that is best without the other steps."""
+def _called(name: str, kernel: Any, before: Any) -> str:
+    """A step by its name, and with which kernel it gains, where that is another one than before."""
+    if name == "kernel":
+        return f"kernel ({kernel})"
+    return name if kernel == before else f"{name} with the {kernel} kernel"
+
+
+def _idle(name: str, first: Any, used: Any) -> str:
+    """A step that gains nothing; another kernel may do so with a later step, and be used."""
     if name != "kernel":
         return name
-    plain = [i for i, one in enumerate(params) if not (one["rounds"] or one["own"] or one["shared"])]
-    return f"kernel ({params[max(plain, key=lambda i: means[i])]['kernel']})"
+    return "other kernels" if used == first else "other kernels alone"

@@ -1,7 +1,7 @@
-"""What a search tries where its user names no kernel: what does best on public sets, see docs/benchmarks.md."""
+"""What a search tries: as its user says, and without a kernel what does best on public sets (docs/benchmarks.md)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -9,8 +9,9 @@ import numpy as np
 from scipy import sparse
 
 from skmtl.losses import Loss
-from skmtl.model_selection.candidates import EPS_FACTORS, Scored, Variant
+from skmtl.model_selection.candidates import EPS_FACTORS, Scored, Variant, is_auto
 from skmtl.model_selection.folds import has_few_labels
+from skmtl.model_selection.metric_choice import check_metric_rounds, check_rules
 from skmtl.model_selection.scores import SCORES, score_name
 from skmtl.targets import TaskData
 
@@ -36,6 +37,42 @@ class Plan:
     own_strengths: bool = False
     in_steps: bool = False
     every_kernel: bool = False
+
+
+def make_plan(search: Any, data: TaskData, loss: Loss) -> Plan:
+    """What to try: as the user says, and as is recommended where no kernel is named."""
+    given, rule = search.metric_rounds, search.metric_rule
+    learns_metric = given is not None and (not np.isscalar(given) or given != 0)
+    if not is_auto(search.kernel):
+        kernels = _kernels(search)
+        rounds = check_metric_rounds(given, kernels) if learns_metric else [0]
+        rules = _rules(search, kernels, loss) if learns_metric and rule is not None else ["slopes"]
+        return Plan(tuple(kernels), tuple(rounds), tuple(rules), own_strengths=wants_own_strengths(search))
+    plan = recommend(search, data, loss)
+    rounds = list(plan.rounds) if given is None else check_metric_rounds(given, plan.kernels)
+    rules = list(plan.rules) if rule is None else _rules(search, plan.kernels, loss)
+    own = plan.own_strengths or wants_own_strengths(search)
+    return replace(plan, rounds=tuple(rounds), rules=tuple(rules), own_strengths=own)
+
+
+def _rules(search: Any, kernels: Sequence[Any], loss: Loss) -> list[str]:
+    """The rules of the metric that the user names."""
+    return check_rules(search.metric_rule, kernels, quadratic=loss.quadratic, exact=has_all_rows(search))
+
+
+def _kernels(search: Any) -> list[Any]:
+    """The kernels to choose from."""
+    kernels = list(search.kernel) if isinstance(search.kernel, list | tuple) else [search.kernel]
+    if not kernels:
+        raise ValueError("kernel is an empty list; name at least one kernel.")
+    if len(kernels) > 1 and "precomputed" in kernels:
+        raise ValueError('kernel="precomputed" has rows that no other kernel can read; it must be the only one.')
+    return list(dict.fromkeys(kernels))
+
+
+def wants_own_strengths(search: Any) -> bool:
+    """Whether independent tasks are tried with a strength for each of them too."""
+    return isinstance(search.alphas, str) and search.alphas == "own"
 
 
 def recommend(search: Any, data: TaskData, loss: Loss) -> Plan:

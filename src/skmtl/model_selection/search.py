@@ -49,9 +49,9 @@ from skmtl.model_selection.folds import (
     one_ahead,
 )
 from skmtl.model_selection.loo import check_loo, loo_splits, search_loo
-from skmtl.model_selection.metric_choice import check_metric_rounds, check_rules, is_scalable, score_rounds
+from skmtl.model_selection.metric_choice import is_scalable, score_rounds
 from skmtl.model_selection.own_strengths import score_own_strengths
-from skmtl.model_selection.recommended import Plan, has_all_rows, recommend, score_in_steps
+from skmtl.model_selection.recommended import make_plan, score_in_steps, wants_own_strengths
 from skmtl.model_selection.scores import (
     SCORES,
     Evaluate,
@@ -99,7 +99,7 @@ def select(search: Any, model: Any, data: TaskData, loss: Loss) -> Selection:
     splits = None if is_loo(cv) else make_splits(cv, data)
     run = make_run(model, data, loss, splits, scoring=search.scoring, n_jobs=search.n_jobs, progress=progress)
     sources = _Sources(model, data, loss)
-    candidates, outcome = _score_grid(search, sources, run, progress, 1 if splits is None else len(splits))
+    candidates, outcome = _Stages(search, sources, run).score_all(progress, 1 if splits is None else len(splits))
     index = choose(outcome, rule)
     if rule == "best" and sees_order(score_name(search.scoring, data)):
         alike = [one.all_but_alpha() == candidates[index].all_but_alpha() for one in candidates]
@@ -130,89 +130,126 @@ class _Sources:
         return self._last
 
 
-def _score_grid(search: Any, sources: _Sources, run: Run, progress: Progress, n_parts: int) -> Scored:
-    """The candidates, and what became of them.
+class _Stages:
+    """Candidates in the order in which they are tried: each stage goes on from the best of those before it.
 
-    First kernel and gamma are chosen, with independent tasks, then how often a metric is learned, then the rest.
+    Kernel and width are chosen with independent tasks, then how often a metric is learned, then what tasks share.
     """
-    data = sources.data
-    variants = make_penalties(search.penalty, search.mus, data.labels.n_tasks)
-    plan = _plan(search, data, sources.loss)
-    kernels, rounds, own = plan.kernels, list(plan.rounds), plan.own_strengths
-    gammas = make_gammas(search.gammas, kernels, data.X)
-    eps_factors = check_grid("eps_factors", search.eps_factors, plan.eps_factors, zero=False)
-    commons = check_grid("commons", search.commons, LONG_COMMONS if data.labels.long else COMMONS)
-    commons = commons if data.labels.n_tasks > 1 else [0.0]
-    alphas = {kernel: _alphas(search, sources, Geometry(kernel, gammas[kernel][0])) for kernel in kernels}
 
-    def score(
+    def __init__(self, search: Any, sources: _Sources, run: Run) -> None:
+        self._search, self._sources, self._run = search, sources, run
+        data = sources.data
+        self._alone, *self._shared = make_penalties(search.penalty, search.mus, data.labels.n_tasks)
+        self._plan = plan = make_plan(search, data, sources.loss)
+        gammas = make_gammas(search.gammas, plan.kernels, data.X)
+        self._eps_factors = check_grid("eps_factors", search.eps_factors, plan.eps_factors, zero=False)
+        commons = check_grid("commons", search.commons, LONG_COMMONS if data.labels.long else COMMONS)
+        self._commons = commons if data.labels.n_tasks > 1 else [0.0]
+        self._alphas = {
+            kernel: _alphas(search, sources, Geometry(kernel, gammas[kernel][0])) for kernel in plan.kernels
+        }
+        self._grid = [Geometry(kernel, gamma) for kernel in plan.kernels for gamma in gammas[kernel]]
+        # Of all stages, and of those before a metric.
+        self._scored: list[Scored] = []
+        self._first: list[Scored] = []
+
+    def score_all(self, progress: Progress, n_parts: int) -> Scored:
+        """The candidates, and what became of them; ``n_parts`` are those of a run."""
+        # How many fits a metric takes depends on what is found on the way.
+        foreseen = self._plan.rounds == (0,) and not self._plan.own_strengths
+        if foreseen and len(self._grid) == 1:
+            progress.total = n_parts
+            return self._score(self._sources.open(self._grid[0]), [self._alone, *self._shared])
+        if foreseen:
+            progress.total = n_parts * (len(self._grid) + bool(self._shared))
+        for stage in (self._try_kernels, self._refine_width, self._learn_metric, self._try_strengths, self._share):
+            stage()
+            if not all(outcome.finished for _, outcome in self._scored):
+                # Interrupted: what is there has to do.
+                break
+        return _join(self._scored)
+
+    def _score(
+        self,
         source: TrainingSource,
-        some: Sequence[Variant],
-        parts: Sequence[float] = commons,
-        strengths: Sequence[float] | None = None,
+        variants: Sequence[Variant],
+        alphas: Sequence[float] | None = None,
+        *,
+        commons: Sequence[float] | None = None,
     ) -> Scored:
+        """Candidates on one geometry; grids are those of the search."""
         geometry = Geometry.from_estimator(source.model)
-        chances = alphas[geometry.kernel] if strengths is None else strengths
-        candidates = make_candidates(some, alphas=chances, eps_factors=eps_factors, commons=parts, geometry=geometry)
+        candidates = make_candidates(
+            variants,
+            alphas=self._alphas[geometry.kernel] if alphas is None else alphas,
+            eps_factors=self._eps_factors,
+            commons=self._commons if commons is None else commons,
+            geometry=geometry,
+        )
         if geometry.metric_rounds:
             # The metric is learned with a common component, and is another one with another component.
             candidates = [one for one in candidates if one.settings.common == source.model.common]
-        return candidates, run(source, candidates) if candidates else NO_SCORES
+        return candidates, self._run(source, candidates) if candidates else NO_SCORES
 
-    first = [Geometry(kernel, gamma) for kernel in kernels for gamma in gammas[kernel]]
-    if len(first) == 1 and rounds == [0] and not own:
-        progress.total = n_parts
-        return score(sources.open(first[0]), variants)
-    if rounds == [0] and not own:
-        # How many fits a metric takes depends on what is found on the way.
-        progress.total = n_parts * (len(first) + bool(variants[1:]))
-    scored: list[Scored] = []
-    for geometry in first:
-        scored.append(score(sources.open(geometry), variants[:1]))
-        if not scored[-1][1].finished:
-            # Interrupted: what is there has to do.
-            return _join(scored)
-    if plan.in_steps and search.gammas is None:
-        found = _best(scored).geometry
-        near = [] if found.gamma is None else [replace(found, gamma=step * found.gamma) for step in FINER]
-        scored += [score(sources.open(geometry), variants[:1]) for geometry in near]
-        if not all(outcome.finished for _, outcome in scored):
-            return _join(scored)
-    alone = list(scored)
-    if rounds != [0]:
-        scalable = [one for one in scored if is_scalable(one[0][0].geometry.kernel)]
-        best = _best(scalable)
+    def _try(self, geometries: Sequence[Geometry]) -> None:
+        """Independent tasks on some geometries, until one is interrupted."""
+        for geometry in geometries:
+            self._scored.append(self._score(self._sources.open(geometry), [self._alone]))
+            if not self._scored[-1][1].finished:
+                break
+
+    def _try_kernels(self) -> None:
+        self._try(self._grid)
+
+    def _refine_width(self) -> None:
+        if self._plan.in_steps and self._search.gammas is None:
+            found = _best(self._scored).geometry
+            self._try([] if found.gamma is None else [replace(found, gamma=step * found.gamma) for step in FINER])
+        self._first = list(self._scored)
+
+    def _learn_metric(self) -> None:
+        rounds, sources = self._plan.rounds, self._sources
+        if rounds == (0,):
+            return
+        best = _best([one for one in self._scored if is_scalable(one[0][0].geometry.kernel)])
         tried = score_rounds(
             sources.model,
-            data,
+            sources.data,
             sources.loss,
             best,
-            rounds=rounds,
-            rules=[rule for rule in plan.rules if suits(rule, best.geometry.kernel)],
-            score=lambda source: score(source, variants[:1], [best.settings.common]),
+            rounds=list(rounds),
+            rules=[rule for rule in self._plan.rules if suits(rule, best.geometry.kernel)],
+            score=lambda source: self._score(source, [self._alone], commons=[best.settings.common]),
         )
-        scored = (scored if 0 in rounds else []) + [outcome for _, outcome in tried]
+        self._scored = (self._scored if 0 in rounds else []) + [outcome for _, outcome in tried]
         for source, _ in tried:
             sources.keep(source)
-        if not all(outcome.finished for _, outcome in scored):
-            return _join(scored)
-    best = _best(scored)
-    if own:
-        chances = alphas[best.geometry.kernel]
-        effort, rest = search_effort(sources.model), {"cv": search.cv, "scoring": search.scoring}
-        scored.append(score_own_strengths(sources.open(best.geometry), best, chances, effort=effort, **rest))
-    parts = [best.settings.common] if best.geometry.metric_rounds else commons
-    if not plan.in_steps:
-        return _join([*scored, score(sources.open(best.geometry), variants[1:], parts)])
-    places = {best.geometry: parts}
-    if plan.every_kernel:
-        places |= {place: commons for place in _best_widths(alone, kernels) if place not in places}
 
-    def share(place: Geometry, parts: Sequence[float]) -> list[Scored]:
-        source = sources.open(place)
-        return score_in_steps(variants[1:], alphas[place.kernel], lambda some, at: score(source, some, parts, at))
+    def _try_strengths(self) -> None:
+        """Independent tasks with a strength for each of them."""
+        self._found = best = _best(self._scored)
+        if not self._plan.own_strengths:
+            return
+        search = self._search
+        source, alphas = self._sources.open(best.geometry), self._alphas[best.geometry.kernel]
+        effort = search_effort(self._sources.model)
+        own = score_own_strengths(source, best, alphas, effort=effort, cv=search.cv, scoring=search.scoring)
+        self._scored.append(own)
 
-    return _join([*scored, *(one for place, parts in places.items() for one in share(place, parts))])
+    def _share(self) -> None:
+        """Relations of the tasks at the best geometry, or at the best one of every kernel."""
+        best = self._found
+        commons = [best.settings.common] if best.geometry.metric_rounds else self._commons
+        if not self._plan.in_steps:
+            self._scored.append(self._score(self._sources.open(best.geometry), self._shared, commons=commons))
+            return
+        places = {best.geometry: commons}
+        if self._plan.every_kernel:
+            widths = _best_widths(self._first, self._plan.kernels)
+            places |= {place: self._commons for place in widths if place not in places}
+        for place, parts in places.items():
+            score = partial(self._score, self._sources.open(place), commons=parts)
+            self._scored += score_in_steps(self._shared, self._alphas[place.kernel], score)
 
 
 def _best_widths(scored: Sequence[Scored], kernels: Sequence[Any]) -> list[Geometry]:
@@ -232,46 +269,10 @@ def _best(scored: Sequence[Scored]) -> Candidate:
     return candidates[choose(outcome, "best")]
 
 
-def _plan(search: Any, data: TaskData, loss: Loss) -> Plan:
-    """What to try: as the user says, and as is recommended where no kernel is named."""
-    given, rule = search.metric_rounds, search.metric_rule
-    learns_metric = given is not None and (not np.isscalar(given) or given != 0)
-    if not is_auto(search.kernel):
-        kernels = _kernels(search)
-        rounds = check_metric_rounds(given, kernels) if learns_metric else [0]
-        rules = _rules(search, kernels, loss) if learns_metric and rule is not None else ["slopes"]
-        return Plan(tuple(kernels), tuple(rounds), tuple(rules), own_strengths=_own_strengths(search))
-    plan = recommend(search, data, loss)
-    rounds = list(plan.rounds) if given is None else check_metric_rounds(given, plan.kernels)
-    rules = list(plan.rules) if rule is None else _rules(search, plan.kernels, loss)
-    own = plan.own_strengths or _own_strengths(search)
-    return replace(plan, rounds=tuple(rounds), rules=tuple(rules), own_strengths=own)
-
-
-def _rules(search: Any, kernels: Sequence[Any], loss: Loss) -> list[str]:
-    """The rules of the metric that the user names."""
-    return check_rules(search.metric_rule, kernels, quadratic=loss.quadratic, exact=has_all_rows(search))
-
-
-def _kernels(search: Any) -> list[Any]:
-    """The kernels to choose from."""
-    kernels = list(search.kernel) if isinstance(search.kernel, list | tuple) else [search.kernel]
-    if not kernels:
-        raise ValueError("kernel is an empty list; name at least one kernel.")
-    if len(kernels) > 1 and "precomputed" in kernels:
-        raise ValueError('kernel="precomputed" has rows that no other kernel can read; it must be the only one.')
-    return list(dict.fromkeys(kernels))
-
-
 def _alphas(search: Any, sources: _Sources, geometry: Geometry) -> list[float]:
-    if search.alphas is not None and not _own_strengths(search):
+    if search.alphas is not None and not wants_own_strengths(search):
         return check_grid("alphas", search.alphas, zero=False)
     return check_grid("alphas", None, sources.open(geometry).size() * ALPHAS)
-
-
-def _own_strengths(search: Any) -> bool:
-    """Whether independent tasks are tried with a strength for each of them too."""
-    return isinstance(search.alphas, str) and search.alphas == "own"
 
 
 def _fit_best(source: TrainingSource, best: Candidate) -> Any:

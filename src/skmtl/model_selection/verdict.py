@@ -66,6 +66,7 @@ def describe_verdict(paired: PairedScores, *, kept: str | None = None, note: str
     if kept is None:
         ours = max(ours, paired.independent)
     if paired.constant is not None and ours <= paired.constant:
+        said = _Numbers(paired, ours - paired.constant)
         worse = "Worse than a constant" if ours < paired.constant else "No better than a constant"
         return (
             f"{worse}: {scoring} is {said(paired.score)} with {paired.method} and {said(paired.independent)} "
@@ -90,7 +91,8 @@ def describe_alone(scoring: str, score: float, constant: float | None, n_tasks: 
         return f"{reason}: {scoring} is {score:z.3f}."
     if score <= constant:
         worse = "Worse than a constant" if score < constant else "No better than a constant"
-        rest = f"{scoring} is {score:z.3f}, but {constant:z.3f} for the same prediction at every row"
+        k = count_decimals(score - constant)
+        rest = f"{scoring} is {score:z.{k}f}, but {constant:z.{k}f} for the same prediction at every row"
         return f"{worse}: {rest}. {reason}."
     return f"{reason}: {scoring} is {score:z.3f}; a constant has {constant:z.3f}."
 
@@ -117,8 +119,8 @@ def deciding_ends(low: float, high: float) -> tuple[float, ...]:
 class _Numbers:
     """Writes scores with so many decimals that those which differ look different, and so does a deciding end."""
 
-    def __init__(self, paired: PairedScores) -> None:
-        self.decimals = count_decimals(paired.difference, *deciding_ends(paired.low, paired.high))
+    def __init__(self, paired: PairedScores, *others: float) -> None:
+        self.decimals = count_decimals(paired.difference, *deciding_ends(paired.low, paired.high), *others)
 
     def __call__(self, value: float) -> str:
         return f"{value:z.{self.decimals}f}"

@@ -120,7 +120,9 @@ class BlockNorm:
 
     def norms(self, M: Array) -> Array:
         """The Frobenius norm of each block."""
-        return np.sqrt(self.sums(M * M))
+        # Squares of large entries leave the range of numbers.
+        size = float(np.max(np.abs(M), initial=0.0)) or 1.0
+        return size * np.sqrt(self.sums((M / size) ** 2))
 
     def spread(self, blocks: Array) -> Array:
         """A number for each block put on all entries of the block."""

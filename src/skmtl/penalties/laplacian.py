@@ -9,11 +9,11 @@ from skmtl.penalties._newton import GENTLE_RIDGE, descend
 from skmtl.penalties.base import StructurePenalty, StructureStep
 
 BOUND_TOL = 1e-11
-# From a good guess a bound takes so few steps to this gap, relative to it. Else weights fall from this share of the
-# mean eigenvalue, or this many times the last one, by this factor.
-NEAR_STEPS, CLOSED, HIGH, HIGHEST, FALL = 8, 1e-9, 0.1, 1e20, 0.03
 # Stages of the continuation need no more accuracy than this.
 STAGE_TOL = 1e-2
+# Iterations from a guess before a bound is sought in stages, by how much their ridges fall, and the relative gap of the
+# bound at which there is nothing to seek.
+FEW_ITERATIONS, BOUND_FACTOR, NEARLY_CLOSED = 12, 100.0, 1e-10
 
 
 class Laplacian(StructurePenalty):
@@ -112,25 +112,24 @@ class Laplacian(StructurePenalty):
         n_tasks, scaled = len(Q), scale**2 * Q
         if n_tasks == 1:
             return eps * self.ridge - float(scaled[0, 0]) / self.ridge
-        weight, scaled = self.ridge * eps, scaled / self.ridge
-        near = self._newton(weight, scaled, self._edges(structure), BOUND_TOL, min(NEAR_STEPS, self.max_iter))
-        if near.cost - near.lower_bound <= CLOSED * abs(near.cost):
-            return near.lower_bound
-        return max(near.lower_bound, self._fall(weight, scaled).lower_bound)
 
-    def _newton(self, weight: float, Q: Array, edges: Array, tol: float, max_iter: int) -> GraphStep:
-        """Minimize weight tr(B^-1) - tr(B Q) from some edges."""
-        n_tasks = len(Q)
-        return graph_newton(weight * np.eye(n_tasks), Q, edges, self._total(n_tasks), tol=tol, max_iter=max_iter)
+        def newton(start: Array, level: float, tol: float, max_iter: int) -> GraphStep:
+            first, second = self.ridge * level * np.eye(n_tasks), scaled / self.ridge
+            return graph_newton(first, second, self._edges(start), self._total(n_tasks), tol=tol, max_iter=max_iter)
 
-    def _fall(self, weight: float, Q: Array) -> GraphStep:
-        """The same through falling weights: with a small one Newton creeps along where B ceases to be definite."""
-        edges = self._edges(np.ones_like(Q))
-        high = min(HIGH * float(np.trace(Q)) / len(Q), HIGHEST * weight)
-        while high > weight:
-            edges = self._newton(high, Q, edges, STAGE_TOL, self.max_iter).edges
-            high *= FALL
-        return self._newton(weight, Q, edges, BOUND_TOL, self.max_iter)
+        def stage(start: Array, level: float, last: bool) -> tuple[Array, float, int]:
+            step = newton(start, level, BOUND_TOL if last else STAGE_TOL, self.max_iter)
+            if last:
+                bounds.append(step.lower_bound)
+            return graph_structure(step.edges, n_tasks) / self.ridge, step.cost - step.lower_bound, 0
+
+        step = newton(structure, eps, BOUND_TOL, min(FEW_ITERATIONS, self.max_iter))
+        bounds = [step.lower_bound]
+        if step.cost - step.lower_bound > NEARLY_CLOSED * abs(step.cost):
+            # Away from the guess the least may lie where A is nearly singular, along which Newton would creep.
+            gentle = GENTLE_RIDGE * float(np.mean(np.diag(scaled))) / self.ridge**2
+            descend(stage, structure, eps, gentle, factor=BOUND_FACTOR)
+        return max(bounds)
 
     def grid(self) -> dict[str, list[float]]:
         """Candidates for cross-validation that suit any number of tasks."""
