@@ -41,6 +41,9 @@ def test_random_fits_are_what_they_say(tools):
         pytest.param(6001088, id="a bound that rounding lifts above the value, of landmarks far from zero"),
         pytest.param(7000053, id="a kernel that has more digits in the solver than in the returned model"),
         pytest.param(2002832, id="a structure beyond the range of floating point numbers"),
+        pytest.param(60002012, id="blocks whose squares are beyond the range of numbers"),
+        pytest.param(40001537, id="slacks whose ratio is beyond the range of numbers"),
+        pytest.param(50003690, id="an eps whose powers are beyond the range of numbers"),
         pytest.param(8002506, id="a hinge on a kernel of huge entries, once twenty seconds"),
     ],
 )

@@ -201,7 +201,9 @@ class _Newton:
         self, step: InteriorPointStep, fit: NewtonFit, slacks: _Slacks, entries: Entries, weight: Array, sign: Array
     ) -> None:
         self._step, self._fit, self._slacks, self._place = step, fit, slacks, entries.place
-        self._bend = 1.0 / (slacks.xi / slacks.rest + slacks.t / slacks.p)
+        with np.errstate(over="ignore"):
+            # A ramp far from its corner is not curved.
+            self._bend = 1.0 / (slacks.xi / slacks.rest + slacks.t / slacks.p)
         self._sign, self._weight = sign, weight
         h = np.zeros(step.labels.y.shape)
         h[self._place] = weight * self._bend.sum(axis=0)
