@@ -89,8 +89,7 @@ def test_a_kernel_that_is_nothing_gives_constants(kernel):
 
 
 def test_the_tool_sees_a_certificate_that_lies(tools):
-    random_fits, reliability = tools
-    case = random_fits.draw(0)
+    reliability, case = tools, tools.draw(0)
     est = case.estimator.fit(case.X, case.y, **case.extra)
     assert reliability.examine(case, est, [])["failures"] == []
     object.__setattr__(est.solution_, "objective", 0.5 * est.solution_.objective)
@@ -114,7 +113,7 @@ def test_norms_are_recomputed_where_a_structure_is_lost_beside_the_common_part(t
 
 
 def test_an_interrupted_run_goes_on_where_it_was(tools, tmp_path, monkeypatch, capsys):
-    _, reliability = tools
+    reliability = tools
     path = tmp_path / "runs.jsonl"
     for fits in (2, 4):
         monkeypatch.setattr("sys.argv", ["reliability.py", "--fits", str(fits), "--out", str(path)])
