@@ -92,6 +92,8 @@ bench-scale: $(VENV)/.dev
 # Nothing is fetched while pages are built. Examples run, one thread of BLAS each.
 docs: export OPENBLAS_NUM_THREADS ?= 1
 docs: $(VENV)/.docs
+	# Pages of names that are gone would be read again.
+	rm -rf docs/api/names docs/gallery/names
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	$(BIN)/python docs/check_links.py docs/_build/html
 	@echo "The site is docs/_build/html/index.html"
