@@ -196,10 +196,10 @@ def test_directions_that_the_kernel_hardly_has_are_kept_apart_from_the_constant(
     V = design.unproject(np.eye(len(design.values)))
     np.testing.assert_allclose(V.T @ V, np.eye(len(V.T)), atol=1e-12)
     assert np.abs(root @ V).max() <= 1e-12 * np.linalg.norm(root)
-    # What is left out of the centred kernel is no more than is said to be.
+    # What is left out of the centred kernel is rounding.
     H = np.eye(n) - np.outer(root, root) / weight.sum()
     left_out = H @ (root[:, None] * K * root) @ H - (V * design.values) @ V.T
-    assert np.linalg.norm(left_out, 2) <= design.rounding.outside + 4.0 * design.rounding.inside
+    assert np.linalg.norm(left_out, 2) <= n * eps * design.values[-1]
 
 
 def test_a_kernel_with_a_zero_diagonal_is_not_positive_semidefinite():
