@@ -13,8 +13,9 @@ ROUNDING = 1e-12
 class Loss(BaseEstimator):
     r"""A convex loss on real scores, the base of all losses.
 
-    A loss of your own is a subclass that defines the four methods ``value``, ``gradient``, ``curvature`` and
-    ``conjugate``, and says in class attributes what it is good for. Estimators take an object of it as ``loss``.
+    A loss of your own is a subclass that defines the four methods ``value``, ``gradient``, ``curvature`` (with corners
+    ``ramps``) and ``conjugate``, and says in class attributes what it is good for. Estimators take an object of it as
+    ``loss``.
     Losses for classification read y as -1 or +1.
 
     See Also
@@ -74,7 +75,7 @@ class Loss(BaseEstimator):
         Where ``couples_tasks``, that of a row is the matrix diag(h) - h h' / sum h.
         """
         # Solvers ask ``has_corner`` first. Zero, which is true almost everywhere, would lead Newton's method astray.
-        raise NotImplementedError(f"{self.name!r} has no curvature; it is the sum of its ramps.")
+        raise NotImplementedError(f"{self.name!r} defines no curvature; a loss with corners has ramps instead.")
 
     def conjugate(self, Y: Array, U: Array, weight: Array) -> float:
         """The weighted sum of conjugates; infinite outside the domain. Entries of weight zero must have u = 0."""
@@ -97,7 +98,8 @@ class Loss(BaseEstimator):
 
     def ramps(self, Y: Array) -> Ramps:
         """The ramps that the loss of these labels, of shape (n_labels,), is the sum of, where ``has_corner``."""
-        raise NotImplementedError(f"{self.name!r} has no corners.")
+        # Solvers ask ``has_corner`` first; no ramps at all would be a loss of zero.
+        raise NotImplementedError(f"{self.name!r} defines no ramps; a loss without corners has a curvature instead.")
 
 
 def per_weight(U: Array, weight: Array) -> Array:
