@@ -44,15 +44,15 @@ def describe_related(summary: dict[str, Any]) -> Sentence:
     """Which tasks are related, and what the model does with that."""
     n_tasks = len(summary["tasks"])
     n_pairs = n_tasks * (n_tasks - 1) // 2
-    left_out = sum(not task["predictable"] for task in summary["tasks"])
+    weak, unjudged = weak_tasks(summary), unjudged_tasks(summary)
     if not n_pairs:
         return ["There is one task, so there is nothing to relate."]
-    if left_out == n_tasks:
+    if len(weak) + len(unjudged) == n_tasks:
         return ["No task is called related to another, for none is predicted clearly better than by a constant."]
     first = summary["graphs"][0]
     relations = [one for one in first["relations"] if not one.get("moot")]
     found = HALVES if first["kind"] == STABLE else "related in the model"
-    rest = _left_out(left_out) + (_used(summary, n_pairs) if first["kind"] == STABLE else "")
+    rest = _left_out(len(weak), len(unjudged)) + (_used(summary, n_pairs) if first["kind"] == STABLE else "")
     if not relations:
         why: Sentence = describe_nearest(summary) if first["kind"] == STABLE else [_why_none(summary)]
         return [f"{_none_of(n_pairs)} {found}", *why, f".{rest}"]
@@ -95,11 +95,20 @@ def tells_nothing(summary: dict[str, Any]) -> bool:
     return (graph["bound"] or 0.0) >= count or all(one["frequency"] == 1.0 for one in graph["relations"])
 
 
-def _left_out(count: int) -> str:
-    if not count:
-        return ""
-    verb = "is" if count == 1 else "are"
-    return f" {_count(count, 'task')} {verb} left out of this, for no clear gain over a constant was seen there."
+def weak_tasks(summary: dict[str, Any]) -> list[int]:
+    """The tasks for which no clear gain over a constant was seen."""
+    return [i for i, task in enumerate(summary["tasks"]) if task.get("judged", True) and not task["predictable"]]
+
+
+def unjudged_tasks(summary: dict[str, Any]) -> list[int]:
+    """The tasks without a score; summaries of older versions have none."""
+    return [i for i, task in enumerate(summary["tasks"]) if not task.get("judged", True)]
+
+
+def _left_out(n_weak: int, n_unjudged: int) -> str:
+    reasons = ((n_weak, "for no clear gain over a constant was seen there"), (n_unjudged, "with labels all the same"))
+    parts = [f"{_count(n, 'task')} {'is' if n == 1 else 'are'} left out of this, {why}" for n, why in reasons if n]
+    return "".join(f" {part}." for part in parts)
 
 
 def _used(summary: dict[str, Any], n_pairs: int) -> str:
@@ -126,10 +135,12 @@ def describe_next(summary: dict[str, Any]) -> Sentence:
     compared = summary["comparison"]
     if compared is None or not compared["methods"]:
         return []
-    weak = [number for number, task in enumerate(summary["tasks"]) if not task["predictable"]]
-    if len(weak) == len(summary["tasks"]):
+    weak, unjudged = weak_tasks(summary), unjudged_tasks(summary)
+    if len(weak) + len(unjudged) == len(summary["tasks"]):
         return ["Next: look for other features or more rows before anything else."]
     clauses: list[Sentence] = []
+    if unjudged:
+        clauses.append(["leave out ", *_listed(unjudged), ", or get labels that differ"])
     if weak:
         clauses.append(["get more labels or other features for ", *_listed(weak)])
     clauses += _about_sharing(compared)

@@ -12,7 +12,7 @@ from skmtl.model_selection.scores import RARE
 from skmtl.tables.columns import FeatureColumns, sort_columns
 from skmtl.tables.csv_files import TableFormat
 from skmtl.tables.files import PathLike, check_columns, check_unique_names, read_with_notes
-from skmtl.tables.targets import are_classes, make_classes, make_numbers, rarest_share, read_truth
+from skmtl.tables.targets import are_classes, describe_constant, make_classes, make_numbers, rarest_share, read_truth
 
 # Two rows in each of five folds: fewer would neither teach nor judge a model.
 FEWEST_ROWS = 10
@@ -264,7 +264,7 @@ def make_problem(frame: pd.DataFrame, roles: ColumnRoles, *, source: PathLike = 
             raise ValueError(f"{few}; groups that stay together in folds must be {FEWEST_GROUPS} at least.")
         notes.append(f"Rows of the same {roles.groups!r} stay together in folds: {groups.nunique()} groups.")
     target = roles.targets[0] if len(roles.targets) == 1 else None
-    notes += [about, features.describe()]
+    notes += [about, *describe_constant(Y, tasks), features.describe()]
     return TableProblem(
         features.clean(frame), Y, tasks, features, classification, tuple(notes), groups=groups, target=target
     )

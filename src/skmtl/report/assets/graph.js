@@ -116,10 +116,12 @@ function drawGraph(view, { groups, places, order, edges: listed }) {
         `${names[other(edge, t)]}: ${inWords(edge.weight)}, ` +
         pairRows(edge.weight, edge.correlation, edge.share).map((row) => row.join(" ")).join(", ")).join("; "));
   }
+  const whyMoot = (edge) => unjudged.includes(edge.a) || unjudged.includes(edge.b)
+    ? "a task whose labels are all the same" : "a task without clear gain over a constant";
   function pointAtEdge(edge, at) {
     light([edge.a, edge.b], [edge]);
     showTip(...onPage(at), [name(edge.a), " – ", name(edge.b)],
-      [[edge.moot ? "a task without clear gain over a constant" : inWords(edge.weight)],
+      [[edge.moot ? whyMoot(edge) : inWords(edge.weight)],
         ...pairRows(edge.weight, edge.correlation, edge.share)]);
   }
   function distance([x, y], edge) {
