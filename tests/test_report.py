@@ -159,6 +159,8 @@ def test_tasks_that_cannot_be_predicted_are_not_called_related(rng):
     assert not {4, 5} & {end for one in stable["relations"] for end in (one["a"], one["b"])}
     assert all(one["moot"] == bool({4, 5} & {one["a"], one["b"]}) for one in predictive["relations"])
     assert "2 tasks are left out of this" in spoken(summary)[1]
+    # Pairs of the other four tasks; those of the noise are not among them.
+    assert re.match(r"(None of the|\d of) 6 pairs|All 6 pairs", spoken(summary)[1])
     assert "get more labels or other features for e, f" in spoken(summary)[2]
     assert "Predicted without clear gain over a constant, and so not called related" in document.text
 
@@ -178,6 +180,7 @@ def test_tasks_whose_labels_are_all_the_same_are_not_judged_and_not_called_relat
     rows = summary["comparison"]["methods"][0]["tasks"]
     assert [row["verdict"] == "not judged" for row in rows] == [False] * 5 + [True]
     assert "1 task is left out of this, with labels all the same." in spoken(summary)[1]
+    assert re.search("10 pairs.*left out.*15 pairs", spoken(summary)[1])
     assert "leave out f, or get labels that differ" in spoken(summary)[2]
     assert "for no clear gain" not in document.text
     assert "Labels are all the same, and so not called related" in document.text

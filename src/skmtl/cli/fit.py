@@ -174,12 +174,18 @@ def _finish(files: list[Path], result: "TableFit", work: Work) -> None:
     show_comparison(result.comparison, kept=method_name(estimator.penalty_.name, estimator.common))
     summary = summarize(estimator, comparison=result.comparison, stability=result.stability)
     say(read_aloud(summary, summary["related"]))
-    relations = estimator.relations()
-    if len(relations):
-        print("The strongest relations that the model uses to predict:")
-        show_relations(relations)
+    _show_used(estimator.relations(), [task["name"] for task in summary["tasks"] if not task["predictable"]])
     print(f"Certificate: {estimator.solution_.certificate}")
     for path in files:
         say(f"Wrote {path}")
     if work.interrupted:
         raise KeyboardInterrupt("Interrupted; what was finished is written.")
+
+
+def _show_used(relations: Any, left_out: list[str]) -> None:
+    """Print the strongest relations of the model, but those of tasks of which nothing can be said."""
+    shown = relations[~relations[["task_a", "task_b"]].astype(str).isin(left_out).any(axis=1)]
+    if len(shown):
+        apart = "" if len(shown) == len(relations) else ", those of tasks that are left out apart"
+        print(f"The strongest relations that the model uses to predict{apart}:")
+        show_relations(shown)

@@ -18,6 +18,7 @@ from skmtl.model_selection.verdict import method_name
 from skmtl.report.graphs import add_frequencies, predictive_graph, stability_mu, stable_graph
 from skmtl.report.intervals import summarize_intervals
 from skmtl.report.json_values import to_json, to_text
+from skmtl.report.related import describe_related
 from skmtl.report.results import (
     TaskIndex,
     common_weight,
@@ -31,7 +32,6 @@ from skmtl.report.sentences import (
     describe_next,
     describe_parameters,
     describe_proof,
-    describe_related,
     describe_sharing,
 )
 from skmtl.report.unjudged import NOT_JUDGED
