@@ -1,5 +1,6 @@
 """``skmtl fit``: learn from a table, and leave model, scores, relations and report in a folder."""
 
+import json
 import shlex
 import sys
 from dataclasses import replace
@@ -167,12 +168,12 @@ def _write(out: Path, result: "TableFit", facts: dict[str, Any]) -> list[Path]:
 def _finish(files: list[Path], result: "TableFit", work: Work) -> None:
     """Print scores per task, the strongest relations and the certificate, and what was written."""
     from skmtl.model_selection.verdict import method_name
-    from skmtl.report import read_aloud, summarize
+    from skmtl.report import read_aloud
 
     estimator = result.estimator
     say(*result.choice.reasons)
     show_comparison(result.comparison, kept=method_name(estimator.penalty_.name, estimator.common))
-    summary = summarize(estimator, comparison=result.comparison, stability=result.stability)
+    summary = next(json.loads(path.read_text(encoding="utf-8")) for path in files if path.suffix == ".json")
     say(read_aloud(summary, summary["related"]))
     _show_used(estimator.relations(), [task["name"] for task in summary["tasks"] if not task["predictable"]])
     print(f"Certificate: {estimator.solution_.certificate}")

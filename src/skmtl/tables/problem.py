@@ -299,7 +299,9 @@ def check_labels(source: PathLike, n_rows: int, n_known: int) -> list[str]:
         raise ValueError(f"{source} has {many}; at least {FEWEST_ROWS} are needed to learn and to judge a model.")
     if n_known < FEWEST_ROWS:
         raise ValueError(f"{source} has {n_known} rows with a target, at least {FEWEST_ROWS} are needed; add some.")
-    return [f"{n_rows - n_known} rows without a label are left out."] if n_known < n_rows else []
+    left_out = n_rows - n_known
+    rows, are = ("row", "is") if left_out == 1 else ("rows", "are")
+    return [f"{left_out} {rows} without a label {are} left out."] if left_out else []
 
 
 def _feature_names(frame: pd.DataFrame, roles: ColumnRoles) -> list[str]:
