@@ -41,7 +41,7 @@ N_HALVES = 20
 MOST_GRAPH_ROWS = 2000
 # With gaps a fit factorizes labels, or gaps, of which there may be this many.
 MOST_GRAPH_LABELS = 600
-# Graph and intervals take the scale of the features from the fit of all rows where theirs are no more than this share of
+# Graph and intervals take the scale of the features from the fit of all rows where theirs are at most this share of
 # them. Such a scale is hardly learned from their own labels, and it need not be learned on every half and fold again,
 # which is most of the work there.
 KNOWN_SCALE = 0.1
