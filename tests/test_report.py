@@ -183,6 +183,8 @@ def test_tasks_whose_labels_are_all_the_same_are_not_judged_and_not_called_relat
     assert re.search("10 pairs.*left out.*15 pairs", spoken(summary)[1])
     assert "leave out f, or get labels that differ" in spoken(summary)[2]
     assert "for no clear gain" not in document.text
+    assert "predictors, less the part that all tasks have in common, in the space of the kernel" in document.text
+    assert "Pairs of tasks that are not called related are grey." in document.text
     assert "Labels are all the same, and so not called related" in document.text
     assert "Not judged, and left out of means: f; on the rows held out its labels are all the same." in document.text
 

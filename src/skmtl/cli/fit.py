@@ -175,7 +175,8 @@ def _finish(files: list[Path], result: "TableFit", work: Work) -> None:
     show_comparison(result.comparison, kept=method_name(estimator.penalty_.name, estimator.common))
     summary = next(json.loads(path.read_text(encoding="utf-8")) for path in files if path.suffix == ".json")
     say(read_aloud(summary, summary["related"]))
-    _show_used(estimator.relations(), [task["name"] for task in summary["tasks"] if not task["predictable"]])
+    beside = " beside a part that all tasks have in common" if estimator.common else ""
+    _show_used(estimator.relations(), [task["name"] for task in summary["tasks"] if not task["predictable"]], beside)
     print(f"Certificate: {estimator.solution_.certificate}")
     for path in files:
         say(f"Wrote {path}")
@@ -183,10 +184,10 @@ def _finish(files: list[Path], result: "TableFit", work: Work) -> None:
         raise KeyboardInterrupt("Interrupted; what was finished is written.")
 
 
-def _show_used(relations: Any, left_out: list[str]) -> None:
-    """Print the strongest relations of the model, but those of tasks of which nothing can be said."""
+def _show_used(relations: Any, left_out: list[str], beside: str) -> None:
+    """Print the strongest relations of the model, and beside what it has them, but not those of tasks left out."""
     shown = relations[~relations[["task_a", "task_b"]].astype(str).isin(left_out).any(axis=1)]
     if len(shown):
         apart = "" if len(shown) == len(relations) else ", those of tasks that are left out apart"
-        print(f"The strongest relations that the model uses to predict{apart}:")
+        print(f"The strongest relations that the model uses to predict{beside}{apart}:")
         show_relations(shown)

@@ -75,6 +75,7 @@ def render(summary: dict[str, Any]) -> str:
         nearest=describe_nearest(summary) if summary["stability"] is not None else [],
         few_tasks=FEW_TASKS,
         room=_room(len(summary["tasks"])),
+        common=any(row["name"] == "common" and row["value"] for row in summary["parameters"]),
         weak=weak_tasks(summary),
         unjudged=unjudged_tasks(summary),
         not_judged=describe_unjudged([summary["tasks"][i]["name"] for i in unjudged_tasks(summary)]),

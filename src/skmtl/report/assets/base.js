@@ -71,8 +71,12 @@ function pairRows(weight, correlation, share) {
 }
 
 /* Redraw when the width changes, and only then. */
+/* On paper a drawing is as wide as the page, and its letters as large as those around it. */
+const PAPER = 640;
 function onWidth(element, draw) {
   let last = 0;
+  addEventListener("beforeprint", () => { if (last > PAPER) draw(PAPER); });
+  addEventListener("afterprint", () => { if (last > PAPER) draw(last); });
   new ResizeObserver(() => {
     const width = Math.floor(element.clientWidth);
     if (width > 0 && width !== last) { last = width; draw(width); }
