@@ -308,6 +308,8 @@ def test_no_page_scrolls_sideways(visit, name, width):
 def test_a_hundred_tasks_stay_usable(visit, pages):
     assert pages["many"].size < 10_000_000
     page = visit("many")
+    # The graph is seen at once.
+    assert page.locator(f"{SHOWN} .graph-canvas svg").bounding_box()["height"] <= 900
     # The strongest only, however far the slider is moved.
     assert page.evaluate(EDGES) == 100
     page.locator(f"{SHOWN} input[type=range]").fill("0")

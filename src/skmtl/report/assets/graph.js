@@ -32,9 +32,9 @@ function drawGraph(view, { groups, places, order, edges: listed }) {
   const other = (edge, t) => (edge.a === t ? edge.b : edge.a);
 
   function layOut(width) {
-    // Few tasks need little room.
-    const few = Math.min(1, related.length / 6);
-    const height = Math.round(clamp(width * (width < 600 ? 1.15 : 0.62) * few, 60 + 35 * related.length * few, many ? 760 : 600));
+    // Few tasks need little room, and many no more than a screen.
+    const few = Math.min(1, related.length / 6), wanted = 60 + 35 * related.length * few;
+    const height = Math.round(Math.min(Math.max(width * (width < 600 ? 1.15 : 0.62) * few, wanted), clamp(20 * related.length, 600, 860)));
     const sides = (width < 600 ? 52 : 70) + Math.max(0, width / 2 - 150) * (1 - few);
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.setAttribute("width", width);
