@@ -26,6 +26,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx_design",
     "generated_pages",
+    "numpydoc_words",
     "readable_tables",
     "sphinx_gallery.gen_gallery",
     "myst_parser",

@@ -130,8 +130,6 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         The basis functions of the predictors.
     feature_importances_ : ndarray of shape (n_features,)
         How much the predictors change along each feature; sum one. For kernels whose derivative is known only.
-    target_scale_ : ndarray of shape (n_tasks,)
-        What the targets of each task were divided by for the fit.
     feature_structure_ : ndarray
         The matrix on the side of the features, with the penalty ``features`` only.
     feature_coef_ : ndarray of shape (r, n_tasks)
