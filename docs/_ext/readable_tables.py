@@ -5,7 +5,9 @@ import re
 from docutils import nodes
 
 # Wider tables keep every break that they can get: what does not fit has to be scrolled to.
-WIDEST_WITH_WHOLE_NUMBERS = 8
+WIDEST_WITH_WHOLE_NUMBERS = 9
+# Shorter names, such as report.html, stay whole.
+SHORTEST_TO_BREAK = 16
 
 
 def keep_numbers_whole(app, doctree, name):
@@ -32,8 +34,10 @@ def break_cell(cell):
 
 
 def break_name(span):
+    if len(span[2]) < SHORTEST_TO_BREAK:
+        return span[0]
     # Not within an entity, such as &lt;, which has none of these marks and no capital.
-    name = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[./_(=,])(?=\w)", "<wbr>", span[2])
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=\w_)(?=[a-z])|(?<=[./(=,])(?=\w)", "<wbr>", span[2])
     return span[1] + name + span[3]
 
 
