@@ -37,11 +37,12 @@ def find_elsewhere(app, env, node, content):
     if node.get("refdomain") != "py":
         return None
     objects = env.get_domain("py").objects
-    found = [name for name in objects if name.endswith(f".{node['reftarget']}")]
-    if len(found) != 1:
+    # An object has two names where it is defined in another module than the public one, and one place.
+    places = {entry[:2] for name, entry in objects.items() if name.endswith(f".{node['reftarget']}")}
+    if len(places) != 1:
         return None
-    entry = objects[found[0]]
-    return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, content, found[0])
+    ((page, anchor),) = places
+    return make_refnode(app.builder, node["refdoc"], page, anchor, content, node["reftarget"])
 
 
 def leave_out(app, what, name, value, skip, options):
