@@ -17,7 +17,7 @@ from skmtl.model_selection.candidates import (
     row_means,
     standard_error,
 )
-from skmtl.model_selection.folds import make_splits
+from skmtl.model_selection.folds import _strata, make_splits
 from skmtl.penalties import Independent, Sparse
 from skmtl.solvers.training import Settings
 
@@ -258,3 +258,11 @@ def test_what_counts_is_the_labels_of_a_task(rng):
     assert len(make_splits(None, clean(MultiTaskRegressor(), X, Y))) == 10
     grouped = clean(MultiTaskRegressor(), X[:200], rng.standard_normal((200, 2)), groups=np.arange(200) // 20)
     assert len(make_splits(None, grouped)) == 5
+
+
+def test_labels_with_gaps_are_no_classes_to_spread(rng):
+    """Though one label of every row is positive, and the first is known of all rows."""
+    X, Y = rng.standard_normal((30, 2)), np.eye(3)[np.sort(rng.integers(0, 3, 30))]
+    assert _strata(clean(MultiTaskClassifier(), X, Y)) is not None
+    Y[::2, 1] = np.where(Y[::2, 1] == 1.0, 1.0, np.nan)
+    assert _strata(clean(MultiTaskClassifier(), X, Y)) is None

@@ -513,3 +513,12 @@ def test_kernels_without_sparse_rows_say_so(rng):
 )
 def test_scikit_learn_contract_on_landmarks(estimator, check):
     check(estimator)
+
+
+def test_weights_in_blocks_have_a_column_for_each_task(blocks, rng):
+    X, Y = related_tasks(rng, 30, 2)
+    for y, n_columns in ((Y[:, 0], 1), (Y, 2)):
+        for wrong in {1, 2, 3} - {n_columns}:
+            with pytest.raises(ValueError, match="sample_weight"):
+                MultiTaskRegressor().fit(X, y, sample_weight=np.ones((30, wrong)))
+    MultiTaskRegressor().fit(X, Y, sample_weight=np.ones((30, 2)))

@@ -6,7 +6,7 @@ from problems import random_psd
 from scipy.optimize import minimize_scalar
 from test_objective import dense_problem
 
-from skmtl.objective import Problem
+from skmtl.objective import SHORTFALLS, Problem
 from skmtl.penalties import Cluster, Frobenius, Trace
 from skmtl.penalties._multiplier import trace_multiplier
 from skmtl.penalties._newton import best_mixture
@@ -37,6 +37,14 @@ def test_the_best_scale_of_a_dual_point(penalty, size, rng, monkeypatch):
     assert len(asked) <= 14
     if best == first:
         assert len(asked) == 1
+    # One decade after the other, to the first that is worse; then between the neighbours of the best of them.
+    short = 1.0 - np.array(asked)
+    decades = [1e-7, *SHORTFALLS]
+    n_tried = next((k for k in range(len(asked)) if not np.isclose(short[k], SHORTFALLS[min(k, 6)])), len(asked))
+    values = [first, *(bound(problem, A, fit, 1.0 - each) for each in SHORTFALLS[:n_tried])]
+    peak = int(np.argmax(values))
+    for each in short[n_tried:]:
+        assert decades[peak - 1] <= each <= decades[min(peak + 1, len(values) - 1)]
 
 
 @pytest.mark.parametrize("seed", range(12))
