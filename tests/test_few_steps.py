@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from problems import gram, random_psd, related_tasks, with_gaps
 
+from skmtl import MultiTaskRegressor
 from skmtl.features import PrecomputedMap
 from skmtl.losses import LOSSES
 from skmtl.objective import Problem
@@ -21,6 +22,7 @@ from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.newton_cg import NewtonFit
 from skmtl.solvers.observed import ObservedRows
 from skmtl.solvers.ridge import RidgeFit
+from skmtl.solvers.training import Training
 from skmtl.targets import TableLabels
 
 SEEDS = range(4)
@@ -192,3 +194,30 @@ def test_of_learned_graphs(share, count):
         assert Laplacian(share=share).minimize(random_psd(np.random.default_rng(seed), 10)).gap <= 1e-9
     # A model is minimized for each step, and seldom is a step too long.
     assert_few(count, {"models": 54, "graphs": 74, "pivots": {0.2: 60, 0.5: 105, 0.8: 150}[share]})
+
+
+@pytest.mark.parametrize(("share", "models", "graphs", "pivots"), [(0.2, 80, 172, 92), (0.5, 72, 162, 134)])
+def test_of_learned_graphs_where_nothing_but_a_ridge_is_there(share, models, graphs, pivots, count):
+    for seed in SEEDS:
+        S = random_psd(np.random.default_rng(seed), 8, rank=3, ridge=1e-4)
+        assert Laplacian(share=share).minimize(S).gap <= 1e-9
+    assert_few(count, {"models": models, "graphs": graphs, "pivots": pivots})
+
+
+@pytest.mark.parametrize(("eps", "models", "pivots"), [(1e-3, 33, 245), (1e-6, 47, 300)])
+def test_of_bounds_of_learned_graphs(eps, models, pivots, count):
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        Q, A = random_psd(rng, 8), Laplacian().minimize(random_psd(rng, 8)).structure
+        count.clear()
+        Laplacian().lower_bound(Q, eps, A)
+        assert_few(count, {"models": models, "pivots": pivots})
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_model_that_is_the_certified_one_is_not_refined(kernel, rng, monkeypatch):
+    refined = []
+    monkeypatch.setattr(Training, "refine", lambda *given: refined.append(given))
+    X, Y = related_tasks(rng, 40, 3)
+    MultiTaskRegressor(kernel=kernel, alpha=0.1).fit(X, Y)
+    assert refined == []

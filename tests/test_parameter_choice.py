@@ -231,3 +231,12 @@ def test_reasons_name_the_kernel_and_leave_the_graph_to_the_judgement(curved, mo
     assert told == [("kernel", "metric", "own strengths")]
     one = choose_parameters(*curved, search=quick_search(**SMALL), kernels=("rbf",))
     assert not any("kernel is used" in reason for reason in one.reasons)
+
+
+def test_kernels_of_long_tables_are_compared_task_by_task(curved):
+    """A long table of all labels is the wide one."""
+    X, Y = curved
+    names = np.repeat(["first", "second"], len(X))
+    long = choose_kernel(np.vstack([X, X]), Y.T.ravel(), kernels=("linear", "rbf"), tasks=names)
+    assert long.kernel == "rbf"
+    assert long.scores["rbf"] > 0.8

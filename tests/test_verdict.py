@@ -168,6 +168,10 @@ def test_a_comparison_is_made_of_paired_differences_task_by_task(ratio, rng):
     with pytest.raises(ValueError, match="method='spase' was not compared; choose one of trace"):
         describe_comparison(table, "spase")
     assert describe_comparison(table, "trace") == describe_comparison(table)
+    one = compare_scores(
+        "trace", *(part[:, :2] for part in (shared, alone, constant)), tasks=["a"], ratio=ratio, level=0.9, scoring="r2"
+    )
+    assert describe_comparison(one).startswith("There is one task and nothing to share: ")
 
 
 @pytest.mark.parametrize(("one", "other", "above"), [(0.2, -5.0, True), (-5.0, 0.2, True), (-0.1, -0.2, False)])
