@@ -189,3 +189,18 @@ def test_a_score_that_is_worse_than_a_constant_looks_worse():
     assert "-0.07941 with sparse" in describe_verdict(paired, kept="sparse")
     assert "but -0.07935 for" in describe_verdict(paired, kept="sparse")
     assert "R2 is 0.10001, but 0.10004 for" in describe_alone("pooled_r2", 0.10001, 0.10004, 1)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "word"),
+    [
+        (0.0, 0.0, verdict.UNCHANGED),
+        (0.0, 0.1, verdict.CLOSE),
+        (-0.1, 0.0, verdict.CLOSE),
+        (1e-9, 0.1, verdict.HELPS),
+        (-0.1, -1e-9, verdict.HURTS),
+        (-0.1, 0.1, verdict.CLOSE),
+    ],
+)
+def test_an_interval_that_touches_zero_decides_nothing(low, high, word):
+    assert verdict.judge_interval(low, high) == word
