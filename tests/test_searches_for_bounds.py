@@ -6,7 +6,7 @@ from problems import random_psd
 from scipy.optimize import minimize_scalar
 from test_objective import dense_problem
 
-from skmtl.objective import SHORTFALLS, Problem
+from skmtl.objective import SHORTFALLS, Problem, _maximize_concave
 from skmtl.penalties import Cluster, Frobenius, Trace
 from skmtl.penalties._multiplier import trace_multiplier
 from skmtl.penalties._newton import best_mixture
@@ -45,6 +45,20 @@ def test_the_best_scale_of_a_dual_point(penalty, size, rng, monkeypatch):
     peak = int(np.argmax(values))
     for each in short[n_tried:]:
         assert decades[peak - 1] <= each <= decades[min(peak + 1, len(values) - 1)]
+
+
+@pytest.mark.parametrize("edge", [1.0 - 3e-6, 0.995, 0.7])
+@pytest.mark.parametrize("level", [-5.0, 0.0, 5.0])
+def test_scales_outside_of_the_domain_are_no_obstacle(edge, level):
+    """Concave up to an edge, beyond which nothing is proved; the best is there, or before it."""
+
+    def bound(scale):
+        return level - (scale - 0.6) ** 2 if scale <= edge else -np.inf
+
+    found = _maximize_concave(bound, bound(1.0))
+    assert level - 4e-3 <= found <= level
+    # Where the scale is right as it is, it stays.
+    assert _maximize_concave(lambda scale: level + scale, level + 1.0) == level + 1.0
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from problems import random_psd
+from scipy.linalg import helmert
 
-from skmtl.penalties import Laplacian, Sparse, sparse
+from skmtl.penalties import PENALTIES, Cluster, Fixed, Laplacian, Sparse, Trace, sparse
 from skmtl.penalties._graph_newton import _Point, _starts, edge_ends, graph_newton, graph_structure
 from skmtl.penalties._newton import _extrapolate, active_newton, descend, soft_threshold
 from skmtl.penalties._screening import WORTH_SCREENING, assemble, components
@@ -276,3 +277,178 @@ def test_a_graph_outside_of_its_domain_costs_infinitely(broken):
     A = graph_structure(edges, 4) / 2.0
     A[0, 0] -= 1e-3 * (broken == "rows")
     assert Laplacian(ridge=2.0, tau=2.5).value(A) == (np.inf if broken else 0.0)
+
+
+def clustered(a, n_tasks=4, mean=0.5):
+    """1 / mean on the mean, and these eigenvalues around it."""
+    N = helmert(n_tasks).T
+    return (N * np.asarray(a)) @ N.T + 1.0 / (n_tasks * mean)
+
+
+@pytest.mark.parametrize(
+    ("a", "mean", "inside"),
+    [
+        # Between 1/5 and 1/2 with a sum of 2/5 + 1/2.
+        ([0.2, 0.2, 0.5], 0.5, True),
+        ([0.3, 0.3, 0.3], 0.5, True),
+        ([0.199, 0.201, 0.5], 0.5, False),
+        ([0.2, 0.199, 0.501], 0.5, False),
+        ([0.201, 0.198, 0.501], 0.5, False),
+        ([0.3, 0.3, 0.301], 0.5, False),
+        ([0.3, 0.3, 0.299], 0.5, False),
+        ([0.3, 0.3, 0.3], 0.501, False),
+        ([0.3, 0.3, 0.3], 0.499, False),
+    ],
+)
+def test_clusters_outside_of_their_domain_cost_infinitely(a, mean, inside):
+    penalty = Cluster(2, within=5.0, between=2.0, mean=0.5)
+    assert penalty.value(clustered(a, mean=mean)) == (0.0 if inside else np.inf)
+
+
+def test_the_bound_of_clusters_is_no_less_and_no_more_than_a_scan_finds(rng):
+    """Over spectra with the right sum; the best structure has the eigenvectors of Q."""
+    penalty, eps = Cluster(2, within=5.0, between=2.0, mean=0.5), 0.3
+    for size in (0.01, 1.0, 30.0):
+        Q = size * random_psd(rng, 4)
+        N = helmert(4).T
+        q = np.linalg.eigvalsh(N.T @ Q @ N)
+        grid = np.linspace(0.2, 0.5, 61)
+        first, second = np.meshgrid(grid, grid)
+        spectra = np.stack([first, second, 0.9 - first - second], axis=-1).reshape(-1, 3)
+        spectra = spectra[(spectra[:, 2] >= 0.2) & (spectra[:, 2] <= 0.5)]
+        least = np.min(np.sum(eps / spectra - q * spectra, axis=1)) + eps * 0.5 - Q.sum() / (4 * 0.5)
+        bound = penalty.lower_bound(Q, eps, np.eye(4))
+        assert bound <= least + 1e-12
+        assert bound >= least - 2e-2 * (1.0 + size)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.7])
+def test_a_trace_above_one_costs_infinitely(ridge):
+    penalty, A = Trace(ridge), np.diag([0.3, 0.7])
+    assert penalty.value(A) == pytest.approx(ridge * 0.58)
+    assert penalty.value(0.9 * A) == pytest.approx(ridge * 0.81 * 0.58)
+    assert penalty.value(1.001 * A) == np.inf
+
+
+@pytest.mark.parametrize("ridge", [0.0, 1e-3, 0.5, 50.0])
+@pytest.mark.parametrize("eps", [1e-3, 1.0])
+def test_the_bound_of_a_trace_is_no_less_and_no_more_than_a_scan_finds(ridge, eps):
+    q = np.array([0.2, 3.0])
+    a = np.geomspace(1e-4, 1.0, 1500)
+    first, second = np.meshgrid(a, a)
+    cost = eps / first + eps / second + ridge * (first**2 + second**2) - q[0] * first - q[1] * second
+    least = cost[first + second <= 1.0].min()
+    bound = Trace(ridge).lower_bound(np.diag(q), eps, np.eye(2))
+    assert bound <= least + 1e-12
+    assert bound == pytest.approx(least, rel=2e-2, abs=2e-2)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"within": 1.0, "between": 1.0}, None),
+        ({"within": 1.0, "between": 1.001}, "within=1.0 and between=1.001"),
+        ({"between": 0.0}, "between=0.0"),
+        ({"within": np.inf}, "within=inf"),
+        ({"n_clusters": 3}, None),
+        ({"n_clusters": 4}, "n_clusters=4 must lie between 1 and the number of tasks, 3"),
+        ({"mean": 0.0}, "mean"),
+    ],
+)
+def test_parameters_of_clusters(given, message):
+    if message is None:
+        Cluster(**given).check(3)
+    else:
+        with pytest.raises(ValueError, match=message):
+            Cluster(**given).check(3)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"tau": 1.0}, "tau=1.0 must lie strictly between 1 and the number of tasks, 3"),
+        ({"tau": 1.001}, None),
+        ({"tau": 2.999}, None),
+        ({"tau": 3.0}, "tau=3.0"),
+        ({"share": 0.0}, "share=0.0 must lie strictly between 0"),
+        ({"share": 1.0}, "share=1.0"),
+        ({"ridge": 0.0}, "ridge"),
+        ({"max_iter": 0}, "max_iter"),
+    ],
+)
+def test_parameters_of_graphs(given, message):
+    if message is None:
+        Laplacian(**given).check(3)
+    else:
+        with pytest.raises(ValueError, match=message):
+            Laplacian(**given).check(3)
+    # One task has no edges, and any tau will do.
+    if "tau" in given:
+        Laplacian(**given).check(1)
+
+
+@pytest.mark.parametrize("mu", [-1e-9, 1.0 + 1e-9, np.nan, "0.5", True])
+def test_a_threshold_lies_between_no_relations_and_all(mu):
+    with pytest.raises(ValueError, match="must lie between 0"):
+        Sparse(mu).check(2)
+    for limit in (0.0, 1.0):
+        Sparse(limit).check(2)
+
+
+def test_the_grid_of_every_penalty_is_within_its_bounds():
+    for name, penalty in PENALTIES.items():
+        for parameter, values in penalty().grid().items():
+            assert values == sorted(set(values)), name
+            for value in values:
+                for n_tasks in (1, 2, 7):
+                    penalty(**{parameter: value}).check(n_tasks)
+
+
+# Structures that are known --------------------------------------------------------------------------------------------
+
+
+def test_graphs_groups_and_trees_by_hand():
+    W = np.array([[9.0, 2.0, 0.0], [2.0, 9.0, 0.5], [0.0, 0.5, 9.0]])
+    L = np.array([[2.0, -2.0, 0.0], [-2.0, 2.5, -0.5], [0.0, -0.5, 0.5]])
+    np.testing.assert_allclose(Fixed.from_graph(W, 0.3).matrix, np.linalg.inv(L + 0.3 * np.eye(3)))
+    np.testing.assert_allclose(Fixed.from_graph(W).matrix, np.linalg.inv(L + np.eye(3)))
+    M = np.array([[0.5, 0.0, 0.5], [0.0, 1.0, 0.0], [0.5, 0.0, 0.5]])
+    for strength in (0.0, 1.0, 4.0):
+        grouped = Fixed.from_groups(["a", "b", "a"], strength).matrix
+        np.testing.assert_allclose(np.linalg.inv(grouped), np.eye(3) + strength * (np.eye(3) - M), atol=1e-12)
+        coupled = Fixed.mean_coupled(strength).structure(3)
+        expected = np.eye(3) + strength * (np.eye(3) - np.full((3, 3), 1.0 / 3.0))
+        np.testing.assert_allclose(np.linalg.inv(coupled), expected, atol=1e-12)
+    paths = [["animal", "bird"], ["animal", "fish"], ["plant"], []]
+    shared = np.array([[2.0, 1.0, 0.0, 0.0], [1.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
+    np.testing.assert_allclose(Fixed.from_tree(paths, 0.5).matrix, np.eye(4) + 0.5 * shared)
+    # A name at another place is another node.
+    np.testing.assert_allclose(Fixed.from_tree([["a", "x"], ["b", "x"]]).matrix, 3.0 * np.eye(2))
+
+
+@pytest.mark.parametrize("wrong", [np.ones(3), np.ones((2, 3)), np.array([[0.0, 1.0], [2.0, 0.0]])])
+def test_a_graph_is_square_and_symmetric(wrong):
+    with pytest.raises(ValueError, match="a graph needs a square symmetric matrix"):
+        Fixed.from_graph(wrong)
+
+
+def test_edges_have_no_negative_weight():
+    with pytest.raises(ValueError, match=r"negative entry, -0\.1"):
+        Fixed.from_graph([[0.0, -0.1], [-0.1, 0.0]])
+    # Its diagonal is ignored.
+    np.testing.assert_allclose(Fixed.from_graph([[-5.0, 0.0], [0.0, -5.0]]).matrix, np.eye(2))
+
+
+def test_a_matrix_that_is_no_structure_is_refused():
+    for wrong, message in (
+        (np.eye(3), "has shape"),
+        ([[1.0, np.nan], [np.nan, 1.0]], "NaN or infinite"),
+        ([[1.0, 0.2], [0.3, 1.0]], "not symmetric"),
+        ([[1.0, 2.0], [2.0, 1.0]], "negative eigenvalue, -1"),
+        ([["a", "b"], ["c", "d"]], "not a matrix of numbers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Fixed(wrong).check(2)
+    Fixed([[1.0, 1.0], [1.0, 1.0]]).check(2)
+    Fixed().check(7)
+    np.testing.assert_array_equal(Fixed().structure(3), np.eye(3))
