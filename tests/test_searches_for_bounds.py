@@ -61,6 +61,12 @@ def test_scales_outside_of_the_domain_are_no_obstacle(edge, level):
     assert _maximize_concave(lambda scale: level + scale, level + 1.0) == level + 1.0
 
 
+def test_the_best_scale_may_be_next_to_one_and_at_zero():
+    """Beyond the first decade and the last one there is nothing to look at."""
+    assert -0.02 <= _maximize_concave(lambda scale: -((1e6 * (1.0 - scale) - 0.7) ** 2), -0.49) <= 0.0
+    assert _maximize_concave(lambda scale: -scale, -1.0) == pytest.approx(0.0, abs=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_the_best_mixture_of_two_dual_points(seed):
     """One of them need not be positive definite, nor the best of all be near either."""
