@@ -7,10 +7,12 @@ from problems import random_psd
 from skmtl.losses import LOSSES, Square
 from skmtl.objective import Problem
 from skmtl.penalties import Fixed, Sparse
+from skmtl.solvers.cost import gram_product
 from skmtl.solvers.interior_point import InteriorPointStep
 from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.newton_cg import NewtonStep
-from skmtl.solvers.observed import ObservedRows
+from skmtl.solvers.observed import ObservedRows, TaskBasis
+from skmtl.solvers.observed_moments import ObservedMoments
 from skmtl.solvers.ridge import Ridge
 from skmtl.solvers.systems import IterativeSystem
 from skmtl.targets import LongLabels, TableLabels
@@ -278,3 +280,63 @@ def test_what_is_not_asked_for_is_not_proved(rng):
     assert proof.objective == problem.objective(A, fit) == problem.certify(A, fit).objective
     assert proof.structure is A
     assert proof.fit is fit
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_sums_of_rows_that_have_gone_by(kept, rng):
+    """The products of each task where they are kept, else another pass; of a part those of its tasks."""
+    grams = np.array([random_psd(rng, 4) for _ in range(3)])
+    cross, W = rng.standard_normal((4, 3)), rng.standard_normal((4, 3))
+    read = []
+
+    def times(V):
+        read.append(V)
+        return np.stack([G @ v for G, v in zip(grams, V.T, strict=True)], axis=1)
+
+    sums = ObservedMoments(
+        n=10.0,
+        n_labels=25,
+        values=np.arange(1.0, 5.0),
+        shares=np.array([0.5, 0.7, 0.9]),
+        cross=cross,
+        squares=np.array([1.0, 2.0, 3.0]),
+        target_mean=np.zeros(3),
+        shift=rng.standard_normal((4, 3)),
+        stacked=grams if kept else grams[:0],
+        read=times,
+    )
+    assert sums.has_grams == sums.by_grams == kept
+    assert sums.n_rows == 25
+    assert not sums.has_entries
+    assert sums.product_cost == (gram_product(4, 3) if kept else 1.0)
+    tasks = np.array([2, 0])
+    part = sums.part(tasks)
+    assert (part.n, part.n_labels, part.has_grams) == (10.0, 25, kept)
+    np.testing.assert_array_equal(part.values, sums.values)
+    for name in ("shares", "squares", "target_mean"):
+        np.testing.assert_array_equal(getattr(part, name), getattr(sums, name)[tasks])
+    for name in ("cross", "shift"):
+        np.testing.assert_array_equal(getattr(part, name), getattr(sums, name)[:, tasks])
+    expected = np.stack([G @ w for G, w in zip(grams, W.T, strict=True)], axis=1)
+    for product in (sums.curve, sums.curve_roughly):
+        np.testing.assert_allclose(product(W), expected)
+    np.testing.assert_allclose(part.curve(W[:, tasks]), expected[:, tasks])
+    assert len(read) == (0 if kept else 3)
+    if kept:
+        g, X = sums.gram_bases()
+        np.testing.assert_allclose((X * g[:, None, :]) @ X.swapaxes(1, 2), grams, atol=1e-10)
+        for (Y, h, z), G, b in zip(sums.bases(), grams, cross.T, strict=True):
+            np.testing.assert_allclose((Y * h) @ Y.T, G, atol=1e-10)
+            np.testing.assert_allclose(Y @ z, b, atol=1e-10)
+    for ask in (sums.entries, sums.completed, lambda: sums.dual_products(np.ones(25))):
+        with pytest.raises(NotImplementedError, match="not kept"):
+            ask()
+
+
+def test_eigenvalues_of_a_task_that_are_rounding_have_no_direction():
+    """Nor has what the labels have along them."""
+    basis = TaskBasis.from_gram(np.diag([1.0, 1e-3, 1e-20, 0.0]), np.array([1.0, 2.0, 3.0, 4.0]))
+    np.testing.assert_allclose(np.sort(basis.g), [1e-3, 1.0])
+    np.testing.assert_allclose(basis.X @ basis.z, [1.0, 2.0, 0.0, 0.0], atol=1e-12)
+    nothing = TaskBasis.from_gram(np.zeros((2, 2)), np.ones(2))
+    assert len(nothing.g) == len(nothing.z) == 0
