@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from problems import random_psd, related_tasks, with_gaps
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 
-from skmtl import MultiTaskClassifier, MultiTaskRegressor
+from skmtl import MultiTaskClassifier, MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl.estimators import blocks
 from skmtl.estimators.blocks import is_large
 from skmtl.estimators.clean import clean, has_landmarks, reads_blocks
@@ -251,3 +252,50 @@ def test_outside_of_the_domain_nothing_is_proved_and_nothing_more_is_asked(rng, 
     assert asked == []
     assert np.isfinite(problem.bound(A, fit, 0.01))
     assert len(asked) == 1
+
+
+# Before a fit and after it --------------------------------------------------------------------------------------------
+
+X_NEW, Y_NEW = np.zeros((3, 2)), np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+QUESTIONS = {
+    "predict": (X_NEW,),
+    "score": (X_NEW, Y_NEW),
+    "predict_frame": (X_NEW,),
+    "relations": (),
+    "to_networkx": (),
+    "predict_interval": (X_NEW,),
+    "latent_tasks": (X_NEW,),
+    "decision_function": (X_NEW,),
+    "predict_proba": (X_NEW,),
+}
+NEVER_FITTED = [
+    MultiTaskRegressor(),
+    MultiTaskRegressor("features"),
+    MultiTaskClassifier(),
+    MultiTaskClassifier(loss="logistic"),
+    MultiTaskRegressorCV(),
+    MultiTaskClassifierCV(),
+]
+
+
+@pytest.mark.parametrize("estimator", NEVER_FITTED, ids=repr)
+def test_who_is_not_fitted_says_so(estimator):
+    asked = [name for name in QUESTIONS if hasattr(type(estimator), name)]
+    assert {"predict", "score", "predict_frame", "relations", "to_networkx"} <= set(asked)
+    for name in asked:
+        with pytest.raises(NotFittedError):
+            getattr(estimator, name)(*QUESTIONS[name])
+    for name in ("correlation_", "feature_importances_", "feature_structure_"):
+        if hasattr(type(estimator), name):
+            with pytest.raises(NotFittedError):
+                getattr(estimator, name)
+
+
+def test_what_was_chosen_names_the_metric_where_there_is_one(rng):
+    X, Y = related_tasks(rng, 24, 2)
+    grid = {"kernel": "rbf", "alphas": [0.1], "mus": [0.9], "gammas": [0.1], "cv": 2}
+    metric = {"metric_rounds", "metric_rule", "metric_alpha"}
+    plain = MultiTaskRegressorCV(**grid).fit(X, Y).best_params_
+    scaled = MultiTaskRegressorCV(**grid, metric_rounds=1).fit(X, Y).best_params_
+    assert set(scaled) - set(plain) == metric
+    assert scaled["metric_rounds"] == 1
