@@ -7,14 +7,17 @@ from problems import random_psd
 from skmtl.losses import LOSSES, Square
 from skmtl.objective import Problem
 from skmtl.penalties import Fixed, Sparse
-from skmtl.solvers.cost import gram_product
+from skmtl.solvers.completed import CompletedFactor
+from skmtl.solvers.cost import WAIT, gram_product
 from skmtl.solvers.interior_point import InteriorPointStep
 from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.newton_cg import NewtonStep
 from skmtl.solvers.observed import ObservedRows, TaskBasis
 from skmtl.solvers.observed_moments import ObservedMoments
+from skmtl.solvers.posterior import CompletePosterior, FeaturePosterior, LabelPosterior
 from skmtl.solvers.ridge import Ridge
-from skmtl.solvers.systems import IterativeSystem
+from skmtl.solvers.systems import FeatureSystem, IterativeSystem, LabelFactor
+from skmtl.solvers.task_factors import TaskFactor
 from skmtl.targets import LongLabels, TableLabels
 
 N_ROWS, N_TASKS, RANK, ALPHA = 18, 3, 5, 0.07
@@ -340,3 +343,46 @@ def test_eigenvalues_of_a_task_that_are_rounding_have_no_direction():
     np.testing.assert_allclose(basis.X @ basis.z, [1.0, 2.0, 0.0, 0.0], atol=1e-12)
     nothing = TaskBasis.from_gram(np.zeros((2, 2)), np.ones(2))
     assert len(nothing.g) == len(nothing.z) == 0
+
+
+def test_factors_know_what_they_cost(rng):
+    """n^3 / 3 operations for a factor of size n, and 2 n^2 that wait for memory for a product with its inverse."""
+    labels = make_labels(rng, "ridge", "gaps")
+    rows = rng.standard_normal((N_ROWS, RANK))
+    values, vectors = np.linalg.eigh(rows.T @ (labels.design_weight()[:, None] * rows))
+    observed = ObservedRows(rows @ vectors, values, labels, intercept=False)
+    entries, A, n_pairs = observed.entries(), random_psd(rng, N_TASKS), N_TASKS * (N_TASKS + 1) // 2
+    size, apart = len(entries), np.count_nonzero(labels.weight, axis=0)
+    missing = N_ROWS * N_TASKS - size
+    by_labels, by_tasks = LabelFactor(entries, A, 0.3), TaskFactor(entries, A, 0.3)
+    assert by_labels.cost == pytest.approx(size**3 / 3)
+    assert by_tasks.cost == pytest.approx(np.sum(apart**3) / 3)
+    assert by_labels.step_cost == WAIT * 2 * size**2
+    assert by_tasks.step_cost == WAIT * 2 * np.sum(apart**2)
+    by_features = FeatureSystem(observed, A, 0.3)
+    assert by_features.step_cost == WAIT * 2 * (RANK * N_TASKS) ** 2
+    # One direction for each pair of tasks.
+    assert by_labels.curvature_cost == n_pairs * size**2
+    assert by_features.curvature_cost == n_pairs * (RANK * N_TASKS) ** 2
+    completed = CompletedFactor(observed.completed(), entries, A, 0.3)
+    table = N_ROWS * RANK * N_TASKS
+    assert completed.cost == pytest.approx(missing**3 / 3 + missing**2 * RANK)
+    # A table is turned four times, two operations for each number.
+    assert completed.step_cost == WAIT * 2 * missing**2 + 8 * table
+    within = 2 * table * N_TASKS + n_pairs * RANK * N_TASKS * (n_pairs + 2 * N_TASKS)
+    assert completed.curvature_cost == within + n_pairs * (2 * missing * RANK + missing**2)
+    assert by_labels.exact
+    assert completed.exact
+    assert not by_tasks.exact
+    assert TaskFactor(entries, np.diag(np.diag(A)), 0.3).exact
+
+
+def test_posteriors_know_how_many_numbers_a_row_takes(rng):
+    labels = make_labels(rng, "ridge", "gaps")
+    observed = ObservedRows(rng.standard_normal((N_ROWS, RANK)), np.ones(RANK), labels, intercept=False)
+    A = random_psd(rng, N_TASKS)
+    n_labels = len(observed.entries())
+    assert CompletePosterior(np.ones(RANK), A, 0.3, np.inf).width == RANK + N_TASKS**2
+    assert LabelPosterior(observed.entries(), A, 0.3).width == 3 * n_labels * N_TASKS + N_TASKS**2
+    by_features = FeaturePosterior(observed, A, 0.3, 2, np.full(N_TASKS, np.inf))
+    assert by_features.width == 2 + 2 * RANK * N_TASKS + N_TASKS**2
