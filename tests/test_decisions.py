@@ -18,8 +18,9 @@ from skmtl.estimators.blocks import is_large
 from skmtl.estimators.clean import clean, has_landmarks, reads_blocks
 from skmtl.estimators.metric import LEAST_ROWS, few_rows, some_rows
 from skmtl.losses import LOSSES, Square
-from skmtl.model_selection import folds, recommended
+from skmtl.model_selection import folds, landmark_choice, recommended
 from skmtl.model_selection.candidates import EPS_FACTORS, Candidate, CandidateScores
+from skmtl.model_selection.landmark_choice import affordable_rows, choose_landmarks, draw_affordable
 from skmtl.model_selection.recommended import (
     KERNELS,
     ROUNDS,
@@ -299,3 +300,83 @@ def test_what_was_chosen_names_the_metric_where_there_is_one(rng):
     scaled = MultiTaskRegressorCV(**grid, metric_rounds=1).fit(X, Y).best_params_
     assert set(scaled) - set(plain) == metric
     assert scaled["metric_rounds"] == 1
+
+
+# Landmarks ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def few_landmarks(monkeypatch):
+    """Exact up to 100 rows, then 20 landmarks; of losses that hold their kernel 1000 entries, and 5 at least."""
+    for name, value in {
+        "MOST_EXACT_ROWS": 100,
+        "MOST_LANDMARK_ROWS": 300,
+        "LANDMARKS": 20,
+        "LANDMARK_ENTRIES": 1000,
+        "FEWEST_LANDMARKS": 5,
+        "LINEAR_WORK": 1000.0,
+        "LINEAR_CANDIDATES": 2,
+        "FEWEST_LINEAR_ROWS": 10,
+        "MOST_LINEAR_ROWS": 50,
+        "memory_available": lambda: None,
+    }.items():
+        monkeypatch.setattr(landmark_choice, name, value)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "n_rows", "quadratic", "chosen"),
+    [
+        ("linear", 10**6, True, None),
+        ("precomputed", 10**6, True, None),
+        ("rbf", 100, True, None),
+        ("rbf", 101, True, 20),
+        ("rbf", 101, False, 9),
+        ("rbf", 150, False, 6),
+        ("rbf", 500, False, 5),
+    ],
+)
+def test_landmarks_where_an_exact_kernel_would_take_too_long(kernel, n_rows, quadratic, chosen, few_landmarks):
+    assert choose_landmarks(kernel, n_rows, quadratic=quadratic) == chosen
+
+
+def test_landmarks_where_an_exact_kernel_would_not_fit(few_landmarks, monkeypatch):
+    needed = landmark_choice.kernel_bytes(60)
+    monkeypatch.setattr(landmark_choice, "memory_available", lambda: needed)
+    assert choose_landmarks("rbf", 60) is None
+    assert choose_landmarks("rbf", 61) == 20
+    # No more landmarks than rows.
+    monkeypatch.setattr(landmark_choice, "memory_available", lambda: 0)
+    assert choose_landmarks("rbf", 7) == 7
+    # Of other losses as many as a kernel of theirs may have entries, but no more than of square loss.
+    assert choose_landmarks("rbf", 40, quadratic=False) == 20
+    assert choose_landmarks("rbf", 60, quadratic=False) == 16
+
+
+@pytest.mark.parametrize(
+    ("n_features", "n_tasks", "n_rows"),
+    [
+        # 1000 over d^2 + 2 d T, between 10 and 50.
+        (3, 2, int(1000 / 21)),
+        (3, 1, 50),
+        (5, 3, int(1000 / 55)),
+        (30, 3, 10),
+        (0, 1, 50),
+    ],
+)
+def test_rows_that_there_is_time_for(n_features, n_tasks, n_rows, few_landmarks):
+    X, Y = np.ones((400, n_features)), np.ones((400, n_tasks))
+    assert affordable_rows(X, Y, "linear") == n_rows
+    if n_tasks == 1:
+        assert affordable_rows(X, Y[:, 0], "linear") == n_rows
+    assert affordable_rows(X, Y, "rbf") == 100
+    assert affordable_rows(X, Y, "rbf", n_components=20) == 300
+    fewer = np.arange(5)
+    drawn = draw_affordable(X, Y, "linear", fewer)
+    assert len(np.unique(drawn)) == n_rows
+    np.testing.assert_array_equal(drawn, draw_affordable(X, Y, "linear", fewer))
+    assert len(draw_affordable(X, Y, "linear", np.arange(60))) == 60
+    # Where folds cost much more, fewer rows have to do.
+    gaps = np.where(np.arange(400)[:, None] == 7, np.nan, Y)
+    assert draw_affordable(X, gaps, "linear", fewer) is fewer
+    assert draw_affordable(X, Y, "linear", fewer, tasks=np.zeros(400)) is fewer
+    assert draw_affordable(X, Y, "linear", fewer, quadratic=False) is fewer
