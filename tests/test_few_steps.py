@@ -17,6 +17,7 @@ from skmtl.objective import Problem
 from skmtl.penalties import PENALTIES, Groups, Laplacian, Sparse, Trace, _graph_newton, _newton, _simplex
 from skmtl.penalties._structure_step import _TraceInverse
 from skmtl.solvers import make_design, make_supervised, solve
+from skmtl.solvers.entries import Entries
 from skmtl.solvers.missing_fit import MissingLabelFit
 from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.newton_cg import NewtonFit
@@ -34,6 +35,8 @@ CALLS = {
     "missing": (MissingLabelRidge, "_solve"),
     "missing products": (MissingLabelFit, "hessian"),
     "factors": (MissingLabelRidge, "_factorize"),
+    "passes": (ObservedRows, "curve_roughly"),
+    "mixtures": (Entries, "mixed"),
     "points": (NewtonFit, "__init__"),
     "directions": (_newton, "_newton_direction"),
     "step products": (_TraceInverse, "hessian"),
@@ -114,8 +117,8 @@ MISSING = {
     "labels": {"rounds": 23, "fits": 42, "bounds": 13, "missing": 56, "missing products": 104, "factors": 28},
     "completed": {"rounds": 10, "fits": 96, "bounds": 10, "missing": 36, "missing products": 48, "factors": 36},
     "features": {"rounds": 23, "fits": 42, "bounds": 13, "missing": 56, "missing products": 104},
-    "iterative": {"rounds": 18, "fits": 72, "bounds": 12, "missing": 37, "missing products": 88},
-    "tasks": {"rounds": 21, "fits": 126, "bounds": 38, "missing": 68, "missing products": 118},
+    "iterative": {"rounds": 18, "fits": 72, "bounds": 12, "missing": 37, "missing products": 88, "passes": 25},
+    "tasks": {"rounds": 21, "fits": 126, "bounds": 38, "missing": 68, "missing products": 118, "mixtures": 190},
 }
 
 
