@@ -76,6 +76,16 @@ def test_rounds_that_gain_go_on():
     assert gives_up_after([np.inf] * 30, values=[2.0 - 0.01 * k for k in range(30)]) is None
     # Gains of a small share of the gap are none.
     assert gives_up_after([0.5] * 30, values=[2.0 - 1e-6 * k for k in range(30)]) == 2
+    # Of a gap wider than the value they may be larger.
+    assert gives_up_after([1e6] * 30, values=[2.0 - 5e-3 * k for k in range(30)]) == 2
+
+
+def test_rounds_end_at_the_second_look_where_rounding_has_taken_the_bound():
+    """Whatever they gain: 1e13 times the value is no bound."""
+    gaining = [2.0 - 0.01 * k for k in range(30)]
+    assert gives_up_after([1e13] * 30, values=gaining) == 2
+    # One that comes nearer may still arrive.
+    assert gives_up_after([10.0 ** (13 - 2 * k) for k in range(30)], values=gaining) is None
 
 
 def test_a_gap_that_closes_in_time_is_waited_for():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skmtl._linalg import cholesky, positive_cubic_root
+from skmtl._linalg import cholesky, conjugate_gradients, positive_cubic_root
 
 
 @pytest.mark.parametrize("c", 10.0 ** np.arange(-12.0, 13.0, 4.0))
@@ -43,3 +43,10 @@ def test_the_factor_of_a_matrix_without_a_positive_diagonal_ends_all_the_same():
         factor = cholesky(M.copy, lower=True)
         assert np.all(np.isfinite(factor))
         assert np.all(np.diag(factor) > 0.0)
+
+
+def test_conjugate_gradients_end_where_curvature_is_below_all_numbers():
+    """A step would divide by zero."""
+    residual = np.array([1e-150, 0.0])
+    found = conjugate_gradients(lambda d: 1e-170 * d, residual, np.copy, lambda r, rz: not r.any(), max_steps=5)
+    assert np.all(np.isfinite(found))

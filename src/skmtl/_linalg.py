@@ -140,7 +140,11 @@ def conjugate_gradients(
         if rz <= 0.0 or finished(r, rz):
             break
         h = apply(direction)
-        step = rz / float(np.vdot(direction, h))
+        curvature = float(np.vdot(direction, h))
+        if curvature == 0.0:
+            # It is below the range of numbers, and so is all that would be gained.
+            break
+        step = rz / curvature
         x = x + step * direction
         r = r - step * h
         z = precondition(r)

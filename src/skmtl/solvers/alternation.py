@@ -24,6 +24,8 @@ LARGE_LOSS, MOST_LOSSES = 1e-2, 3
 # wider than so many times the value, and the gap at their pace, were it this many times quicker, would not close in the
 # rounds that are left. A gap of this many times tol may close by chance, and gets so many of them.
 WINDOW, NOTHING_GAINED, CREEPING, WIDEST, QUICKER, NEARLY_CLOSED, CHANCES = 10, 1e-3, 1e-4, 50.0, 3.0, 10.0, 3
+# A gap of so many times the value is that of a bound lost to rounding: nothing that is gained would close it.
+LOST = 1e12
 
 
 def alternate(
@@ -113,7 +115,8 @@ class _Prover:
         gap = max(abs(value - self._bound) / max(abs(value), TINY), TINY)
         self._last = value, gap
         little = max(NOTHING_GAINED * self._tol, CREEPING * min(gap, WIDEST)) * abs(value)
-        if not before - value <= little:
+        lost = gap >= LOST and gap_before < np.inf
+        if not lost and not before - value <= little:
             return False
         self._chances -= gap <= NEARLY_CLOSED * self._tol
         if gap <= NEARLY_CLOSED * self._tol and self._chances > 0:

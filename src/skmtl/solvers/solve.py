@@ -22,7 +22,7 @@ ROOM = 0.9
 # Up to this share of the tolerance may be lost to rounding, and the rest is solved for.
 WITHIN_REACH = 0.7
 # Bounds of returned models are lowered by this share of the tolerance, for rounding on the way back.
-OUTWARD = 1e-2
+OUTWARD = 5e-2
 # How far the objective of the returned model may be from the one that was certified, relative to it.
 ROUNDING = 1e-6
 SOLVERS: dict[str, Callable[..., tuple[Proof, int]]] = {
