@@ -44,6 +44,12 @@ def test_a_bound_above_the_objective_is_as_wrong_as_it_shows(above, rng):
     assert returned.converged == (above < 1e-6)
 
 
+def test_a_bound_of_a_model_that_is_not_certified_is_as_careful_as_its_objectives_are_apart(rng):
+    solution = MultiTaskRegressor(tol=1e-6).fit(*related_tasks(rng, 40, 3)).solution_
+    returned = solution.returned(1.01 * solution.objective, 1e-6)
+    assert returned.lower_bound == pytest.approx(solution.lower_bound - 0.02 * solution.objective, rel=1e-9)
+
+
 def test_the_certificate_says_how_far_the_returned_model_is(rng):
     """At the tolerance and beyond it, whatever was proved of the solution before it was returned."""
     solution = MultiTaskRegressor(tol=1e-7).fit(*related_tasks(rng, 40, 3)).solution_
