@@ -174,7 +174,8 @@ def _finish(files: list[Path], result: "TableFit", work: Work) -> None:
     say(*result.reasons)
     show_comparison(result.comparison, kept=method_name(estimator.penalty_.name, estimator.common))
     summary = next(json.loads(path.read_text(encoding="utf-8")) for path in files if path.suffix == ".json")
-    say(read_aloud(summary, summary["related"]))
+    if summary["related"]:
+        say(read_aloud(summary, summary["related"]))
     beside = " beside a part that all tasks have in common" if estimator.common else ""
     _show_used(estimator.relations(), [task["name"] for task in summary["tasks"] if not task["predictable"]], beside)
     print(f"Certificate: {estimator.solution_.certificate}")
