@@ -392,6 +392,23 @@ def test_scores_that_are_the_same_get_the_same_words(rng):
     assert "try without sharing" not in " ".join(spoken(summary))
 
 
+@pytest.mark.parametrize(
+    ("verdict", "difference", "advice"),
+    [
+        ("too close to call", 0.04, "get more rows, which would tell whether sharing helps"),
+        ("too close to call", 0.0004, "try without sharing, which is simpler and may do as well"),
+        ("too close to call", -0.04, "try without sharing, which is simpler and may do as well"),
+        ("helps", 0.04, "keep sharing"),
+        ("hurts", -0.04, "try without sharing"),
+    ],
+)
+def test_advice_follows_the_verdict(full, verdict, difference, advice):
+    comparison = full.results["comparison"].copy()
+    comparison.loc[comparison["task"] == ALL_TASKS, ["verdict", "difference"]] = verdict, difference
+    words = spoken(summarize(full.est, comparison=comparison))[2]
+    assert words.startswith(f"Next: {advice}")
+
+
 def test_a_common_part_is_shared_and_no_task_called_independent(rng):
     X, Y = named_tasks(rng, NAMES)
     est = MultiTaskRegressor("independent", common=1.0).fit(X, Y)
