@@ -76,7 +76,7 @@ def test_rows_without_a_label_are_left_out_as_in_memory(run, rng, table, words, 
         code, out, err = run("fit", name, *options, "--out", engine, "--engine", engine)
         assert code == 0, err
         assert f"{name}: {(~left_out).sum()} rows" in out
-        assert f"{left_out.sum()} rows without a label are left out." in out
+        assert f"{left_out.sum()} more rows without a label are left out." in out
         models.append(load_model(f"{engine}/model.skops"))
     rows = frame[["a", "b", "c"] if long else ["a", "b", "c", "task"]]
     assert (models[0].predict(rows) == models[1].predict(rows)).mean() > 0.98

@@ -85,7 +85,9 @@ def test_a_penalty_and_its_parameter_are_fitted_as_given(run, table):
 
 @pytest.mark.parametrize("complete", [(), ("--penalty", "sparse", "--alpha", "0.01")])
 def test_a_width_or_landmarks_ask_for_a_kernel_that_has_them(run, table, complete):
-    _, model = fit(run, *TARGETS, "--gamma", "0.3", "--components", "12", *complete)
+    out, model = fit(run, *TARGETS, "--gamma", "0.3", "--components", "12", *complete)
+    assert out.count("The rbf kernel is used, approximated on 12 rows.") == 1
+    assert "\n\n" not in out.partition("R2 (")[0]
     assert (model.kernel, model.gamma, model.n_components) == ("rbf", 0.3, 12)
     assert len(model.landmarks_) == 12
 

@@ -66,6 +66,10 @@ def test_the_report_says_whether_intervals_hold(problem):
     assert "How sure are predictions?" in page
     assert page.count("<circle") >= sum(len(task["points"]) for task in told["tasks"])
     assert "<b>zinc" not in page
+    assert "Every row was held out once and predicted" in page
+    drawn = {"rows": 2500, "rows that judged": 2000, "rows of the graph": 1000}
+    page = render(summarize(est, intervals=found, about=drawn))
+    assert "Of 2,500 rows 1,000 were drawn, and every one of them was held out once and predicted" in page
     # Intervals that are much too short are not praised.
     narrow = found.assign(covered=found["covered"] & (np.arange(len(found)) % 2 == 0))
     assert "do not hold quite what they say" in summarize(est, intervals=narrow)["intervals"]["verdict"]

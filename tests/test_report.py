@@ -392,6 +392,23 @@ def test_scores_that_are_the_same_get_the_same_words(rng):
     assert "try without sharing" not in " ".join(spoken(summary))
 
 
+@pytest.mark.parametrize(
+    ("verdict", "difference", "advice"),
+    [
+        ("too close to call", 0.04, "get more rows, which would tell whether sharing helps"),
+        ("too close to call", 0.0004, "try without sharing, which is simpler and may do as well"),
+        ("too close to call", -0.04, "try without sharing, which is simpler and may do as well"),
+        ("helps", 0.04, "keep sharing"),
+        ("hurts", -0.04, "try without sharing"),
+    ],
+)
+def test_advice_follows_the_verdict(full, verdict, difference, advice):
+    comparison = full.results["comparison"].copy()
+    comparison.loc[comparison["task"] == ALL_TASKS, ["verdict", "difference"]] = verdict, difference
+    words = spoken(summarize(full.est, comparison=comparison))[2]
+    assert words.startswith(f"Next: {advice}")
+
+
 def test_a_common_part_is_shared_and_no_task_called_independent(rng):
     X, Y = named_tasks(rng, NAMES)
     est = MultiTaskRegressor("independent", common=1.0).fit(X, Y)
@@ -413,6 +430,17 @@ def test_scores_are_named_as_people_do(rng):
     assert "R2 (the share of the variance that is explained) on rows held out" in document.text
 
 
+def test_two_tasks_that_any_half_would_join_are_called_related_by_their_sign_only(rng):
+    """At mu = 1 every two tasks have an edge, and that it is found on all halves says nothing."""
+    X, Y = named_tasks(rng, ["a", "b"], n=60, n_groups=1)
+    noise = rng.standard_normal((len(X), 2))
+    for labels, words in ((Y, "weight on more than nine tenths"), (Y * 0.0 + noise, "which says nothing")):
+        est = MultiTaskRegressor(Sparse(1.0), alpha=1e-2).fit(X, labels)
+        summary = summarize(est, stability=edge_stability(est, X, labels, 20, random_state=0))
+        assert summary["stability"][0]["frequency"] == 1.0
+        assert words in read_aloud(summary, summary["related"])
+
+
 def test_one_task_is_judged_beside_a_constant_alone(rng):
     X, Y = named_tasks(rng, ["only"])
     for penalty in ("independent", "sparse"):
@@ -420,6 +448,8 @@ def test_one_task_is_judged_beside_a_constant_alone(rng):
         summary, document = read(est, comparison=judge_model(est, X, Y).comparison)
         assert summary["findings"][0][0].startswith("There is one task and nothing to share: R2 is ")
         assert "How well does it predict?" in document.text
+        assert "How much the predictor changes along each feature" in document.text
+        assert sum("one task" in read_aloud(summary, sentence) for sentence in summary["findings"]) == 1
         assert "together" not in document.text
 
 

@@ -56,7 +56,7 @@ def test_a_problem_says_what_every_column_is_for(table):
     assert list(problem.features.left_out) == ["when"]
     assert len(problem.X) == len(problem.Y) == 59
     assert (problem.n_tasks, problem.classification, problem.complete) == (3, False, False)
-    assert "1 row without a label is left out." in problem.notes
+    assert "1 more row without a label is left out." in problem.notes
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def about(table: Path, problem: "TableProblem", result: "TableFit") -> dict[str,
         "tasks": result.estimator.task_names_.tolist(),
         "labels observed": f"{labels.sum()} of {labels.size}",
         "preprocessing": problem.features.describe(),
-        "selection": " ".join(result.choice.reasons),
+        "selection": " ".join(result.reasons),
         "rows that judged": n_judged,
         **({} if n_graph in (None, n_judged) else {"rows of the graph": n_graph}),
         "command": shlex.join(["skmtl", *sys.argv[1:]]),
@@ -171,10 +171,11 @@ def _finish(files: list[Path], result: "TableFit", work: Work) -> None:
     from skmtl.report import read_aloud
 
     estimator = result.estimator
-    say(*result.choice.reasons)
+    say(*result.reasons)
     show_comparison(result.comparison, kept=method_name(estimator.penalty_.name, estimator.common))
     summary = next(json.loads(path.read_text(encoding="utf-8")) for path in files if path.suffix == ".json")
-    say(read_aloud(summary, summary["related"]))
+    if summary["related"]:
+        say(read_aloud(summary, summary["related"]))
     beside = " beside a part that all tasks have in common" if estimator.common else ""
     _show_used(estimator.relations(), [task["name"] for task in summary["tasks"] if not task["predictable"]], beside)
     print(f"Certificate: {estimator.solution_.certificate}")

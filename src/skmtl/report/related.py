@@ -19,7 +19,8 @@ HALVES = "found related on more than nine tenths of random halves of the rows"
 def describe_related(summary: dict[str, Any]) -> Sentence:
     """Which tasks are related, and what the model does with that."""
     if len(summary["tasks"]) == 1:
-        return ["There is one task, so there is nothing to relate."]
+        # Where the task was judged, the verdict says the same.
+        return ["There is one task, so there is nothing to relate."] if summary["comparison"] is None else []
     able = [i for i, task in enumerate(summary["tasks"]) if task["predictable"]]
     if len(able) < 2:
         which: Sentence = ["only ", able[0]] if able else ["none"]
@@ -38,7 +39,8 @@ def describe_related(summary: dict[str, Any]) -> Sentence:
     strongest = relations[0]
     sign = "positive" if strongest["weight"] > 0 else "negative"
     if n_pairs == 1:
-        return ["The two tasks, ", able[0], " and ", able[1], f", are {found}, with a {sign} weight.{rest}"]
+        how = _how_signed(summary, sign) if stable and first["mu"] == 1.0 else f"{found}, with a {sign} weight"
+        return ["The two tasks, ", able[0], " and ", able[1], f", are {how}.{rest}"]
     many = "All" if len(relations) == n_pairs else f"{len(relations)} of"
     return [
         f"{many} {count_noun(n_pairs, 'pair')} of tasks {'are' if len(relations) != 1 else 'is'} {found}; "
@@ -48,6 +50,14 @@ def describe_related(summary: dict[str, Any]) -> Sentence:
         strongest["b"],
         f", with a {sign} weight.{rest}",
     ]
+
+
+def _how_signed(summary: dict[str, Any], sign: str) -> str:
+    """How two tasks are related at mu = 1, where any two are: only the sign of their weight can come back."""
+    low, high = summary["stability"][0]["low"], summary["stability"][0]["high"]
+    if low * high > 0.0:
+        return f"related with a {sign} weight on more than nine tenths of random halves of the rows"
+    return "related now with a positive, now with a negative weight on random halves of the rows, which says nothing"
 
 
 def _none_of(n_pairs: int) -> str:

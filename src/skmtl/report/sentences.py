@@ -27,6 +27,8 @@ MEANINGS = {
 }
 # Tasks and pairs that a sentence names.
 MOST_LISTED, MOST_PAIRS = 3, 2
+# A gain of the score that would be worth having, if it is one.
+NOTICED = 0.01
 # The share of all slopes that the features that matter make up.
 MOST_OF_IT = 0.9
 # Parameters that only some kernels have.
@@ -63,6 +65,8 @@ def _about_sharing(compared: dict[str, Any]) -> list[Sentence]:
         return [["try without sharing"]]
     if word == HELPS:
         return [[f"try sharing with {compared['methods'][compared['shown']]['method']}" if apart else "keep sharing"]]
+    if word == CLOSE and not apart and (overall["difference"] or 0.0) > NOTICED:
+        return [["get more rows, which would tell whether sharing helps"]]
     if word in (CLOSE, UNCHANGED) and not apart:
         return [["try without sharing, which is simpler and may do as well"]]
     return []

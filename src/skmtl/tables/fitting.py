@@ -105,6 +105,11 @@ class TableFit:
         return self.model[-1]
 
     @property
+    def reasons(self) -> tuple[str, ...]:
+        """Which kernel, parameters and rows were used, and why, as sentences."""
+        return _name_kernel(self.choice.reasons, self.choice.estimator)
+
+    @property
     def comparison(self) -> pd.DataFrame:
         """The model beside independent tasks, as ``compare_methods`` returns it."""
         return self.judgement.comparison
@@ -261,7 +266,18 @@ def compare_table(
     # What the graph adds belongs to the same sentence, and is known only now.
     before, gains = describe_gains(found.contest, STEPS[:-1]), describe_gains(found.contest, comparison=comparison)
     kernel = [reason for reason in found.reasons if "kernel" in reason and reason != before]
-    return comparison, (*kernel, *([sampled] if sampled else []), gains, *([ANEW] if gains else []))
+    said = (*kernel, *([sampled] if sampled else []), *((gains, ANEW) if gains else ()))
+    return comparison, _name_kernel(said, best)
+
+
+def _name_kernel(reasons: Sequence[str], estimator: Any) -> tuple[str, ...]:
+    """The reasons, with the kernel before them where it was given, and so none of them names it."""
+    kernel = estimator.kernel if isinstance(estimator.kernel, str) else "given"
+    if any(f"{kernel} kernel" in reason for reason in reasons):
+        return tuple(reasons)
+    said = estimator.n_components is None or any("approximated" in reason for reason in reasons)
+    on = "" if said else f", approximated on {estimator.n_components} rows"
+    return (f"The {kernel} kernel is used{on}.", *reasons)
 
 
 def _prepare(problem: TableProblem, search: Any) -> tuple[Any, Any]:

@@ -301,7 +301,7 @@ def check_labels(source: PathLike, n_rows: int, n_known: int) -> list[str]:
         raise ValueError(f"{source} has {n_known} rows with a target, at least {FEWEST_ROWS} are needed; add some.")
     left_out = n_rows - n_known
     rows, are = ("row", "is") if left_out == 1 else ("rows", "are")
-    return [f"{left_out} {rows} without a label {are} left out."] if left_out else []
+    return [f"{left_out} more {rows} without a label {are} left out."] if left_out else []
 
 
 def _feature_names(frame: pd.DataFrame, roles: ColumnRoles) -> list[str]:

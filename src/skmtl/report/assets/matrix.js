@@ -25,7 +25,7 @@ function drawMatrix(host) {
     const room = fits(whole) ? whole : narrow, labels = fits(room);
     top = 12;
     left = labels ? room : 12;
-    cell = Math.min((width - left - 4) / n, 680 / n, 64);
+    cell = Math.min((width - left - 4) / n, 680 / n, width > PAPER ? 64 : 44);
     left = Math.max(left, (width - cell * n) / 2);
     const [w, h, dense] = [width, Math.ceil(top + cell * n + 4), devicePixelRatio || 1];
     canvas.width = Math.round(w * dense);
