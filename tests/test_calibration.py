@@ -125,3 +125,14 @@ def test_reliability_counts_what_is_known(rng):
     assert curves.groupby("task")["labels"].sum().tolist() == np.sum(~np.isnan(gaps), axis=0).tolist()
     means = curves["observed"].mul(curves["labels"]).groupby(curves["task"]).sum() / np.sum(~np.isnan(gaps), axis=0)
     np.testing.assert_allclose(means, np.nanmean(gaps, axis=0))
+
+
+@pytest.mark.parametrize("loss", ["logistic", "softmax"])
+def test_probabilities_of_classes_are_those_of_the_loss(loss, rng):
+    """Of one loss per class the sigmoids, normalized; of one loss for all classes the softmax."""
+    X, y = rng.standard_normal((60, 3)), np.arange(60) % 3
+    X[:, 0] += y
+    est = MultiTaskClassifier(loss=loss, alpha=1e-2).fit(X, y)
+    F = est.decision_function(X)
+    P = np.exp(F) if loss == "softmax" else 1.0 / (1.0 + np.exp(-F))
+    np.testing.assert_allclose(est.predict_proba(X), P / P.sum(axis=1, keepdims=True), rtol=1e-9)

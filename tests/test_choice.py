@@ -1,5 +1,7 @@
 """Which candidate a search takes, and the folds that it takes it on, beside scores written by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from problems import related_tasks
@@ -8,6 +10,7 @@ from sklearn.model_selection import KFold
 
 from skmtl import MultiTaskClassifier, MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV, compare_methods
 from skmtl.estimators.clean import clean
+from skmtl.model_selection import folds
 from skmtl.model_selection.candidates import (
     Candidate,
     CandidateScores,
@@ -17,9 +20,10 @@ from skmtl.model_selection.candidates import (
     row_means,
     standard_error,
 )
-from skmtl.model_selection.folds import make_splits
+from skmtl.model_selection.folds import _strata, has_few_labels, make_splits
 from skmtl.penalties import Independent, Sparse
 from skmtl.solvers.training import Settings
+from skmtl.targets import TableLabels
 
 
 def outcome(scores, edges):
@@ -258,3 +262,29 @@ def test_what_counts_is_the_labels_of_a_task(rng):
     assert len(make_splits(None, clean(MultiTaskRegressor(), X, Y))) == 10
     grouped = clean(MultiTaskRegressor(), X[:200], rng.standard_normal((200, 2)), groups=np.arange(200) // 20)
     assert len(make_splits(None, grouped)) == 5
+
+
+def test_labels_with_gaps_are_no_classes_to_spread(rng):
+    """Though one label of every row is positive, and the first is known of all rows."""
+    X, Y = rng.standard_normal((30, 2)), np.eye(3)[np.sort(rng.integers(0, 3, 30))]
+    assert _strata(clean(MultiTaskClassifier(), X, Y)) is not None
+    Y[::2, 1] = np.where(Y[::2, 1] == 1.0, 1.0, np.nan)
+    assert _strata(clean(MultiTaskClassifier(), X, Y)) is None
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_known", "few"),
+    [(12, 6, True), (13, 6, False), (12, 7, False), (10, 14, True), (10, 13, False), (12, 18, False), (7, 8, True)],
+)
+def test_a_table_has_few_labels_where_fits_are_quick_and_tasks_know_little(n_rows, n_known, few, rng, monkeypatch):
+    """At most 12 rows, 6 labels or 6 gaps, and 7 labels of each of two tasks."""
+    monkeypatch.setattr(folds, "FEW_ROWS", 12)
+    monkeypatch.setattr(folds, "FEW_IN_GAPS", 6)
+    monkeypatch.setattr(folds, "FEW_LABELS", 7)
+    Y = np.full((n_rows, 2), np.nan)
+    Y.ravel()[rng.permutation(np.arange(2, 2 * n_rows))[: n_known - 2]] = 1.0
+    Y[0] = 2.0
+    weight = (~np.isnan(Y)).astype(float)
+    data = clean(MultiTaskRegressor(), rng.standard_normal((n_rows, 2)), rng.standard_normal((n_rows, 2)))
+    data = replace(data, labels=TableLabels(np.nan_to_num(Y), weight))
+    assert has_few_labels(data) == few

@@ -292,6 +292,8 @@ def test_strengths_of_their_own_are_chosen_on_the_other_folds(rng):
     chosen = np.array(alphas)[errors.sum(axis=0).argmin(axis=0)]
     found = results["params"][own]
     np.testing.assert_allclose(found["alpha"] * np.array(found["penalty"].strengths), chosen, rtol=1e-10)
+    # Alpha is the middle of them all.
+    assert np.prod(found["penalty"].strengths) == pytest.approx(1.0)
     assert len(set(chosen)) > 1
     known = np.where(np.isnan(Y), 0.0, weight[:, None])
     mean = np.nansum(known * Y, axis=0) / known.sum(axis=0)

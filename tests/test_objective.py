@@ -13,7 +13,7 @@ from skmtl import MultiTaskRegressor
 from skmtl.features import make_feature_map
 from skmtl.objective import Problem, Proof, Rounding, predictor_structure
 from skmtl.penalties import PENALTIES, Fixed, Frobenius, Sparse
-from skmtl.solvers.design import make_design
+from skmtl.solvers.design import SUM_ERROR, make_design, spectrum
 from skmtl.solvers.ridge import Ridge
 
 
@@ -109,6 +109,8 @@ def test_tightening_finds_the_best_scale(size, rng):
 def test_the_common_part_is_seen_by_the_predictor_alone():
     A = np.diag([1.0, 2.0])
     np.testing.assert_array_equal(predictor_structure(A, 0.5), [[1.5, 0.5], [0.5, 2.5]])
+    # Without one nothing is copied.
+    assert predictor_structure(A, 0.0) is A
 
 
 # The rows -------------------------------------------------------------------------------------------------------------
@@ -173,6 +175,25 @@ def test_what_counts_as_rounding_is_relative(kind, rank, rng):
         designs.append(design)
     for design, scale in zip(designs, (1.0, 2.0**-20, 2.0**20), strict=True):
         np.testing.assert_allclose(design.values, scale**2 * designs[0].values, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n", [3.0, 1000.0])
+def test_eigenvalues_that_rounding_may_have_made_are_left_out(n):
+    """Those below as many units of the last place as there are rows, or features where these are more."""
+    limit = 4.0 * max(n, 8) * np.finfo(float).eps
+    given = 4.0 * np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.5, 0.9, 1.0])
+    given[3:5] = 0.5 * limit, 2.0 * limit
+    order = np.array([3, 0, 7, 1, 2, 6, 4, 5])
+    values, vectors, rounding = spectrum(np.diag(given[order]), n)
+    np.testing.assert_allclose(values, given[4:], rtol=1e-12)
+    np.testing.assert_allclose(np.abs(vectors), (np.arange(4, 8) == order[:, None]).astype(float), atol=1e-12)
+    np.testing.assert_array_equal(rounding.values, values)
+    # What was left out may be as large as the largest of it, and is no less than sums are wrong by.
+    assert rounding.inside == rounding.outside == pytest.approx(max(0.5 * limit, SUM_ERROR * 4.0))
+    _, _, whole = spectrum(np.diag([1.0, 2.0]), n)
+    assert (whole.inside, whole.outside) == (SUM_ERROR * 2.0, 0.0)
+    nothing, _, _ = spectrum(np.zeros((2, 2)), n)
+    assert len(nothing) == 0
 
 
 def test_coefficients_have_nothing_of_the_constant(rng):

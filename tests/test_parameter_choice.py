@@ -216,3 +216,27 @@ def test_with_many_gaps_the_kernel_comes_first(curved, monkeypatch):
         choice.estimator.kernel
     }
     assert choice.search.kernel == choice.estimator.kernel
+
+
+def test_reasons_name_the_kernel_and_leave_the_graph_to_the_judgement(curved, monkeypatch):
+    told, describe = [], parameter_choice.describe_gains
+
+    def listen(search, steps):
+        told.append(tuple(steps))
+        return describe(search, steps)
+
+    monkeypatch.setattr(parameter_choice, "describe_gains", listen)
+    several = choose_parameters(*curved, search=quick_search(**SMALL), kernels=("linear", "rbf"))
+    assert several.reasons[0] == f"The {several.estimator.kernel} kernel is used."
+    assert told == [("kernel", "metric", "own strengths")]
+    one = choose_parameters(*curved, search=quick_search(**SMALL), kernels=("rbf",))
+    assert not any("kernel is used" in reason for reason in one.reasons)
+
+
+def test_kernels_of_long_tables_are_compared_task_by_task(curved):
+    """A long table of all labels is the wide one."""
+    X, Y = curved
+    names = np.repeat(["first", "second"], len(X))
+    long = choose_kernel(np.vstack([X, X]), Y.T.ravel(), kernels=("linear", "rbf"), tasks=names)
+    assert long.kernel == "rbf"
+    assert long.scores["rbf"] > 0.8

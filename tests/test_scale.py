@@ -35,6 +35,7 @@ from skmtl._rows import MemoryRows
 from skmtl.features import make_feature_map
 from skmtl.features.landmarks import pivoted_cholesky
 from skmtl.penalties import Fixed, Sparse
+from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.moments import ReadMoments, TableMoments
 from skmtl.targets import LabelReader, as_numbers
 from skmtl.targets.scaling import TaskStats
@@ -513,3 +514,36 @@ def test_kernels_without_sparse_rows_say_so(rng):
 )
 def test_scikit_learn_contract_on_landmarks(estimator, check):
     check(estimator)
+
+
+def test_weights_in_blocks_have_a_column_for_each_task(blocks, rng):
+    X, Y = related_tasks(rng, 30, 2)
+    for y, n_columns in ((Y[:, 0], 1), (Y, 2)):
+        for wrong in {1, 2, 3} - {n_columns}:
+            with pytest.raises(ValueError, match="sample_weight"):
+                MultiTaskRegressor().fit(X, y, sample_weight=np.ones((30, wrong)))
+    MultiTaskRegressor().fit(X, Y, sample_weight=np.ones((30, 2)))
+
+
+@pytest.mark.parametrize("layout", ["gaps", "gaps and weights", "long"])
+def test_sums_of_blocks_know_what_the_rows_know(layout, blocks, rng, monkeypatch):
+    seen = []
+
+    class Listening(MissingLabelRidge):
+        def __init__(self, observed, *given):
+            seen.append(observed)
+            super().__init__(observed, *given)
+
+    monkeypatch.setattr(skmtl.solvers.blocks, "MissingLabelRidge", Listening)
+    X, y, extra = labelled_tables(rng, N)[layout]
+    for_layout(layout, scale_targets=False).fit(X, y, **extra)
+    weight = extra.get("sample_weight", np.ones(y.shape))
+    known = np.eye(T)[np.searchsorted(list("abcd"), extra["tasks"])] if layout == "long" else ~np.isnan(y)
+    Y = known * y[:, None] if layout == "long" else np.nan_to_num(y)
+    weight = known * (weight if weight.ndim == 2 else weight[:, None])
+    n, totals = weight.sum() / T, weight.sum(axis=0)
+    assert seen[0].n == pytest.approx(n)
+    assert seen[0].n_labels == round(weight.sum())
+    np.testing.assert_allclose(seen[0].shares, totals / n)
+    means = np.sum(weight * Y, axis=0) / totals
+    np.testing.assert_allclose(seen[0].squares, np.sum(weight * (Y - means) ** 2, axis=0))

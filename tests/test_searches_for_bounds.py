@@ -6,7 +6,7 @@ from problems import random_psd
 from scipy.optimize import minimize_scalar
 from test_objective import dense_problem
 
-from skmtl.objective import Problem
+from skmtl.objective import SHORTFALLS, Problem, _maximize_concave
 from skmtl.penalties import Cluster, Frobenius, Trace
 from skmtl.penalties._multiplier import trace_multiplier
 from skmtl.penalties._newton import best_mixture
@@ -37,6 +37,34 @@ def test_the_best_scale_of_a_dual_point(penalty, size, rng, monkeypatch):
     assert len(asked) <= 14
     if best == first:
         assert len(asked) == 1
+    # One decade after the other, to the first that is worse; then between the neighbours of the best of them.
+    short = 1.0 - np.array(asked)
+    decades = [1e-7, *SHORTFALLS]
+    n_tried = next((k for k in range(len(asked)) if not np.isclose(short[k], SHORTFALLS[min(k, 6)])), len(asked))
+    values = [first, *(bound(problem, A, fit, 1.0 - each) for each in SHORTFALLS[:n_tried])]
+    peak = int(np.argmax(values))
+    for each in short[n_tried:]:
+        assert decades[peak - 1] <= each <= decades[min(peak + 1, len(values) - 1)]
+
+
+@pytest.mark.parametrize("edge", [1.0 - 3e-6, 0.995, 0.7])
+@pytest.mark.parametrize("level", [-5.0, 0.0, 5.0])
+def test_scales_outside_of_the_domain_are_no_obstacle(edge, level):
+    """Concave up to an edge, beyond which nothing is proved; the best is there, or before it."""
+
+    def bound(scale):
+        return level - (scale - 0.6) ** 2 if scale <= edge else -np.inf
+
+    found = _maximize_concave(bound, bound(1.0))
+    assert level - 4e-3 <= found <= level
+    # Where the scale is right as it is, it stays.
+    assert _maximize_concave(lambda scale: level + scale, level + 1.0) == level + 1.0
+
+
+def test_the_best_scale_may_be_next_to_one_and_at_zero():
+    """Beyond the first decade and the last one there is nothing to look at."""
+    assert -0.02 <= _maximize_concave(lambda scale: -((1e6 * (1.0 - scale) - 0.7) ** 2), -0.49) <= 0.0
+    assert _maximize_concave(lambda scale: -scale, -1.0) == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -168,6 +168,10 @@ def test_a_comparison_is_made_of_paired_differences_task_by_task(ratio, rng):
     with pytest.raises(ValueError, match="method='spase' was not compared; choose one of trace"):
         describe_comparison(table, "spase")
     assert describe_comparison(table, "trace") == describe_comparison(table)
+    one = compare_scores(
+        "trace", *(part[:, :2] for part in (shared, alone, constant)), tasks=["a"], ratio=ratio, level=0.9, scoring="r2"
+    )
+    assert describe_comparison(one).startswith("There is one task and nothing to share: ")
 
 
 @pytest.mark.parametrize(("one", "other", "above"), [(0.2, -5.0, True), (-5.0, 0.2, True), (-0.1, -0.2, False)])
@@ -185,3 +189,18 @@ def test_a_score_that_is_worse_than_a_constant_looks_worse():
     assert "-0.07941 with sparse" in describe_verdict(paired, kept="sparse")
     assert "but -0.07935 for" in describe_verdict(paired, kept="sparse")
     assert "R2 is 0.10001, but 0.10004 for" in describe_alone("pooled_r2", 0.10001, 0.10004, 1)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "word"),
+    [
+        (0.0, 0.0, verdict.UNCHANGED),
+        (0.0, 0.1, verdict.CLOSE),
+        (-0.1, 0.0, verdict.CLOSE),
+        (1e-9, 0.1, verdict.HELPS),
+        (-0.1, -1e-9, verdict.HURTS),
+        (-0.1, 0.1, verdict.CLOSE),
+    ],
+)
+def test_an_interval_that_touches_zero_decides_nothing(low, high, word):
+    assert verdict.judge_interval(low, high) == word

@@ -100,15 +100,18 @@ def tests_of(mutant, tests, places, known):
     """Seconds and names of the tests that enter the function of a mutant, those first that may see it soonest.
 
     Quick ones come first, and those of a kind that saw other mistakes in the same file. The same test with another
-    parameter seldom sees what the first did not, and counts as if it took longer.
+    parameter seldom sees what the first did not, and counts as if it took longer. Outside of functions tests of what is
+    declared come first, all of them, for each is of another declaration.
     """
-    entering = places[f"{mutant.path}:{mutant.function}"] | (set() if mutant.function else places[DECLARED])
+    declared = set() if mutant.function else places[DECLARED]
+    entering = places[f"{mutant.path}:{mutant.function}"] | declared
     seen = Counter(kind(row["by"]) for row in known.values() if row.get("by") and row["path"] == mutant.path)
     chosen = sorted((tests[name]["seconds"], name) for name in entering)
     turns, ordered = Counter(), []
     for seconds, name in chosen:
         turns[kind(name)] += 1
-        ordered.append((max(seconds, 1e-3) * turns[kind(name)] / (1 + seen[kind(name)]), seconds, name))
+        cost = 0.0 if name in declared else max(seconds, 1e-3) * turns[kind(name)] / (1 + seen[kind(name)])
+        ordered.append((cost, seconds, name))
     return [(seconds, name) for _, seconds, name in sorted(ordered)]
 
 

@@ -15,6 +15,8 @@ FILES = {
 KEYWORDS = {"strict", "check_finite", "overwrite_a", "overwrite_c", "flush", "width"}
 # Numbers below this, wherever they stand, say what counts as rounding.
 TINY = 1e-5
+# What tolerances are called where they are no constants.
+TOLERANCE_NAMES = {"tol", "tolerance", "enough"}
 # Constants of modules, by file.
 ROADS = "sizes and shares from which another road to the same answer is quicker"
 LIMITS = "how many steps an iteration may take; its certificate says whether they were enough"
@@ -117,7 +119,7 @@ def assigned(statement: ast.stmt) -> set[str]:
 def is_limit(node: ast.expr) -> bool:
     """Whether a number is a tolerance, a named constant or a fraction: a computed number equals it by chance only."""
     return any(
-        (isinstance(part, ast.Name) and (part.id == "tol" or (part.id.isupper() and len(part.id) > 1)))
+        (isinstance(part, ast.Name) and (part.id in TOLERANCE_NAMES or (part.id.isupper() and len(part.id) > 1)))
         or (isinstance(part, ast.Attribute) and part.attr in ("tol", "_tol"))
         or (isinstance(part, ast.Constant) and isinstance(part.value, float) and part.value != 0.0)
         for part in ast.walk(node)

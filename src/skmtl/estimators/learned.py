@@ -136,9 +136,9 @@ class LearnedTasks:
         networkx.Graph
             Undirected; nodes are the names of the tasks, edges have ``weight`` and ``correlation``.
         """
-        networkx = import_extra("networkx")
+        networkx, relations = import_extra("networkx"), self.relations()
         graph = networkx.Graph()
         graph.add_nodes_from(self.task_names_.tolist())
-        for a, b, weight, correlation in self.relations().itertuples(index=False):
+        for a, b, weight, correlation in relations.itertuples(index=False):
             graph.add_edge(a, b, weight=weight, correlation=correlation)
         return graph
