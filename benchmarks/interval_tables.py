@@ -11,10 +11,14 @@ NOTABLE = 0.1
 
 
 def render(rows, sets):
-    """Tables of coverage, of labels shared by many rows, of widths, and of conditioning, each for both variants."""
+    """Tables of coverage, of labels shared by many rows, of widths, and of conditioning, each for both variants.
+
+    A target whose training labels in a split are all one value says nothing about intervals: it is left out of the
+    shares of that split, and ``readings_table`` has them with it.
+    """
     own, others = (keep(rows, method="skmtl"), [row for row in rows if row["method"] != "skmtl"])
     parts = []
-    for make in (coverage_table, ends_table, targets_table, width_table, conditioning_table):
+    for make in (coverage_table, readings_table, ends_table, targets_table, width_table, conditioning_table):
         for variant, title in VARIANTS.items():
             lines = make(keep(own, variant=variant), keep(others, variant=variant), sets)
             parts.append(f"{title}: {make.__doc__}\n\n" + "\n".join(lines))
@@ -37,8 +41,25 @@ def heading(*names):
 
 def mean_of(rows, coverage, key, kind="intervals"):
     """The mean over splits; NaN where there is none."""
-    values = [row[kind][str(coverage)][key] for row in rows]
+    return mean_known([row[kind][str(coverage)][key] for row in rows])
+
+
+def mean_known(values):
     return float(np.mean([value for value in values if value is not None] or [np.nan]))
+
+
+def share_of(rows, coverage, kind="intervals"):
+    """The mean over splits of the share of labels covered, of targets that can be judged there."""
+    return mean_known([judged_share(row, coverage, kind) for row in rows])
+
+
+def judged_share(row, coverage, kind):
+    """The share of labels covered in one split, of targets that have more than one value to learn from; or None."""
+    shares = row[kind][str(coverage)]["by target"]
+    if shares is None:
+        return None
+    kept = [share for share, target in zip(shares, row["targets"], strict=True) if not target["alone"]]
+    return float(np.mean(kept)) if kept else None
 
 
 def coverage_table(own, others, sets):
@@ -46,7 +67,7 @@ def coverage_table(own, others, sets):
     lines = heading("set", "rows", "tasks", "splits", *[f"{100 * c:.0f}%" for c in COVERAGES], "error")
     means = []
     for name, of in by_set(own, sets):
-        shares = [[100.0 * mean_of(of, c, "covered", kind) for c in COVERAGES] for kind in ("intervals", "gaussian")]
+        shares = [[100.0 * share_of(of, c, kind) for c in COVERAGES] for kind in ("intervals", "gaussian")]
         means.append(shares)
         error = ", ".join(f"{one:.1f}" for one in binomial_errors(of))
         lines.append(f"| {name} | {of[0]['rows']} | {of[0]['tasks']} | {len(of)} | {cells(*shares)} | {error} |")
@@ -55,8 +76,23 @@ def coverage_table(own, others, sets):
     return lines
 
 
-def cells(ours, gaussian):
-    return " | ".join("none" if np.isnan(a) else f"{a:.1f} ({b:.1f})" for a, b in zip(ours, gaussian, strict=True))
+def cells(ours, other):
+    return " | ".join("none" if np.isnan(a) else f"{a:.1f} ({b:.1f})" for a, b in zip(ours, other, strict=True))
+
+
+def readings_table(own, others, sets):
+    """labels covered without targets that have one value to learn from, and in brackets with them."""
+    lines = heading("set", "left out", *[f"{100 * c:.0f}%" for c in COVERAGES])
+    means = []
+    for name, of in by_set(own, sets):
+        readings = np.transpose([[100.0 * share_of(of, c), 100.0 * mean_of(of, c, "covered")] for c in COVERAGES])
+        means.append(readings)
+        left_out = sum(target["alone"] for row in of for target in row["targets"])
+        if left_out:
+            lines.append(f"| {name} | {left_out} of {len(of) * of[0]['tasks']} | {cells(*readings)} |")
+    if means:
+        lines.append(f"| mean of all sets | | {cells(*np.nanmean(means, axis=0))} |")
+    return lines
 
 
 def binomial_errors(rows):

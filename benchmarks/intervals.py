@@ -134,13 +134,18 @@ def gaussian(mean, std, coverage):
 
 
 def judge(low, high, Y_test):
-    """Shares of labels covered, and covered but not at an end; the mean width, and that once 90% are covered."""
+    """Shares of labels covered, of all targets and of each, and covered but not at an end.
+
+    Then the mean width, and that once 90% are covered.
+    """
     if np.isnan(low).any():
-        return dict.fromkeys(["covered", "within", "width", "even"])
+        return dict.fromkeys(["covered", "by target", "within", "width", "even"])
     middle, half = (low + high) / 2.0, np.maximum((high - low) / 2.0, 1e-6)
     factor = np.quantile(np.abs(Y_test - middle) / half, 0.9)
+    covered = (low <= Y_test) & (Y_test <= high)
     return {
-        "covered": float(np.mean((low <= Y_test) & (Y_test <= high))),
+        "covered": float(np.mean(covered)),
+        "by target": np.mean(covered, axis=0).tolist(),
         "within": float(np.mean((low < Y_test) & (Y_test < high))),
         "width": float(np.mean(high - low)),
         "even": float(factor * np.mean(2.0 * half)),

@@ -144,9 +144,10 @@ def examine(case, est, warned):
 
 def resolution(case, est, value):
     """How much the objective may change when predictions are rounded: targets far from zero have few digits left."""
-    if hasattr(est, "classes_"):
-        return 0.0
     n_tasks = len(est.task_names_)
+    if hasattr(est, "classes_"):
+        # Scores at a margin of one are no more exact than that, and losses grow no faster than scores.
+        return n_tasks * float(np.finfo(float).eps)
     step = float(np.max(np.finfo(float).eps * np.nanmax(np.abs(case.y)) / est.target_scale_))
     # A change of every error by one step: of a mean of squares, and of losses that grow no faster than errors do.
     squares = 2.0 * np.sqrt(n_tasks * abs(value)) * step + n_tasks * step**2

@@ -26,6 +26,8 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx_design",
     "generated_pages",
+    "numpydoc_words",
+    "readable_tables",
     "sphinx_gallery.gen_gallery",
     "myst_parser",
     "numpydoc",
@@ -34,6 +36,8 @@ exclude_patterns = ["_build", "generated"]
 templates_path = ["_templates"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 default_role = "py:obj"
+# Options of commands have two hyphens, and marks of tables straight quotes: they are shown as they are typed.
+smartquotes = False
 # A page that names what it does not have is an error, as is every other warning: make docs says -W.
 nitpicky = False
 

@@ -211,7 +211,7 @@ def test_long_tables(run, small, rng):
     frame = pd.DataFrame({"p": X[:, 0], "q": X[:, 1], "school": school, "mark": marks})
     frame.loc[5, "mark"] = np.nan
     out = fit(run, frame, "--targets", "mark", "--task-column", "school")
-    assert "1 rows without a label are left out" in out
+    assert "1 row without a label is left out" in out
     model = load_model("run/model.skops")
     assert model[-1].task_names_.tolist() == ["x", "y", "z"]
     wide = predicted(run, frame)

@@ -52,6 +52,25 @@ def fit(run, *options):
 # What is said is done -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "reason"),
+    [
+        ("--alpha", "abc", "'abc' is no number"),
+        ("--gamma", "1,5", "'1,5' is no number"),
+        ("--common", "", "'' is no number"),
+        ("--components", "2.5", "'2.5' is no whole number"),
+        ("--components", "0", "--components 0 is no number of landmarks"),
+        ("--jobs", "two", "'two' is no whole number"),
+    ],
+)
+def test_what_is_no_number_is_named(run, table, option, value, reason):
+    code, out, err = run("fit", "table.csv", *TARGETS, "--out", "run", option, value)
+    assert (code, out) == (2, "")
+    assert option in err
+    assert reason in err
+    assert err.count("\n") == 1
+
+
 def test_a_penalty_and_its_parameter_are_fitted_as_given(run, table):
     _, model = fit(run, *TARGETS, "--penalty", "sparse", "--set", "mu=0.6", "--kernel", "linear")
     assert repr(model.penalty) == repr(Sparse(0.6))
@@ -69,6 +88,26 @@ def test_a_width_or_landmarks_ask_for_a_kernel_that_has_them(run, table, complet
     _, model = fit(run, *TARGETS, "--gamma", "0.3", "--components", "12", *complete)
     assert (model.kernel, model.gamma, model.n_components) == ("rbf", 0.3, 12)
     assert len(model.landmarks_) == 12
+
+
+def test_labels_that_are_all_the_same_are_not_judged(run, table):
+    table.assign(w=3.0).to_csv("table.csv", index=False)
+    out, _ = fit(run, *GIVEN)
+    row = next(line for line in out.splitlines() if line.strip().startswith("w "))
+    assert row.split() == ["w", "-", "-", "-", "-", "not", "judged"]
+    sentence = "Not judged, and left out of means: w; on the rows held out its labels are all the same."
+    assert sentence in out
+    assert out.count("In 'w' all labels are the same") == 1
+    scores = pd.read_csv("run/scores.csv").set_index("task")
+    assert scores.loc["w", "verdict"] == "not judged"
+    assert not scores.loc["w", "predictable"]
+    assert scores.loc["(all tasks)", "score"] == pytest.approx(scores.loc[["u", "v"], "score"].mean())
+    with open("run/report.html", encoding="utf-8") as page:
+        assert sentence in page.read()
+    code, compared, err = run("compare", "table.csv", *TARGETS, "--methods", "trace", "--kernel", "linear")
+    assert (code, err) == (0, "")
+    assert sentence in compared
+    assert "nan" not in out + compared
 
 
 def test_a_known_structure_is_read_from_a_table(run, table):

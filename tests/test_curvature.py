@@ -93,3 +93,17 @@ def test_losses_that_are_nearly_nothing_take_few_steps(cls, kernel, rng):
         est = MultiTaskClassifier(**params).fit(X, np.argmax(Y, axis=1))
     assert est.solution_.converged
     assert len(calls) < 60
+
+
+@pytest.mark.parametrize("sure", [1.0, 1e-6, 1e-12])
+def test_constants_of_classes_are_as_exact_for_a_loss_that_is_nearly_nothing(sure, rng):
+    """Most rows are sure of their class, and what the constants weigh would be lost beside one."""
+    h = np.full((n, n_tasks), sure)
+    h[:, 0] = 1.0
+    h *= rng.uniform(0.5, 2.0, (n, 1))
+    labels = make_labels(np.ones(SHAPE), np.ones(SHAPE))
+    curvature = RowCurvature(labels, rng.standard_normal((n, 2)), h, intercept=True)
+    b = rng.standard_normal(n_tasks)
+    b -= b.mean()
+    # A slope that constants make is undone by them.
+    np.testing.assert_allclose(curvature.intercepts(curvature.times(np.tile(b, (n, 1)))), -b, rtol=1e-3)

@@ -297,7 +297,7 @@ def evaluates(*tex):
 # Symbols, and words for things that other formulas are made of.
 NOTATION = {
     "g_s", r"n\alpha", r"\lambda", "V", "V^*", "P", "V(y, f)", "V^*(y, u)", r"e \propto w^{1/2}", r"\min_f P(f, A)",
-    "m_k", r"A = U\,\mathrm{diag}(a)\,U'", r"W = G\,\mathrm{diag}(a)^{1/2}U'", r"-w u^2/2",
+    "m_k", r"A = U\,\mathrm{diag}(a)\,U'", r"W = G\,\mathrm{diag}(a)^{1/2}U'",
 }  # fmt: skip
 
 

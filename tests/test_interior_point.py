@@ -185,3 +185,16 @@ def test_a_start_that_is_near_never_holds_a_fit_back(seed, one_column):
     Y = (1.5 * X @ rng.standard_normal((4, 3)) + rng.logistic(size=(80, 3)) > 0.0).astype(int)
     est = MultiTaskClassifier(loss="hinge", tol=1e-3).fit(X, Y.sum(axis=1) if one_column else Y)
     assert est.solution_.converged, est.solution_.status
+
+
+@pytest.mark.parametrize("spread", [0.0, 3.0])
+def test_the_constant_of_a_task_of_one_class_stays_where_it_suffices(spread, rng):
+    """Any constant beyond the margin is as good, and from structure to structure it could run away."""
+    Y = np.where(rng.standard_normal((30, 3)) > 0.0, 1.0, -1.0)
+    Y[:, 1] = 1.0
+    labels = TableLabels(Y, np.repeat(10.0 ** rng.uniform(-spread, 0.0, (30, 1)), 3, axis=1))
+    step = InteriorPointStep(rng.standard_normal((30, 4)), labels, LOSSES["hinge"](), 1e-4, intercept=True)
+    for k in range(5):
+        fit = step.solve(np.diag([1.0, 1.0, 1.0 + 0.1 * k]), tol=1e-5)
+        assert fit.gap <= 1e-5
+        assert 1.0 - 1e-6 <= fit.scores[:, 1].min() <= fit.scores[:, 1].max() < 3.0

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV, load_model, save_model
 from skmtl.estimators.evidence import Evidence
+from skmtl.estimators.uncertainty import unit_quantile
 from skmtl.losses import Square
 from skmtl.penalties import Fixed
 from skmtl.solvers import held_out, posterior
@@ -69,6 +70,45 @@ def test_a_target_that_is_always_the_same_is_covered(value, layout, rng):
         assert np.all(low[:, 1] == value)
         assert np.all(high[:, 1] == value)
         assert np.all(high[:, [0, 2]] > low[:, [0, 2]])
+
+
+def test_a_value_that_was_always_there_is_claimed_no_surer_than_its_labels_allow(rng):
+    """Nine labels allow intervals of 90%: one label that differs among ten is missed where it is the new one only."""
+    X = rng.normal(size=(10, 2))
+    held = []
+    for k in range(10):
+        y = np.zeros(10)
+        y[k] = 1.0
+        est = MultiTaskRegressor(kernel="rbf").fit(X[:9], y[:9])
+        low, high = est.predict_interval(X[9:], coverage=0.9)
+        held.append(low[0] <= y[9] <= high[0])
+    assert held == [True] * 9 + [False]
+    assert low[0] == high[0] == 0.0
+    with pytest.raises(ValueError, match="needs at least 9 labels"):
+        MultiTaskRegressor(kernel="rbf").fit(X[:8], np.zeros(8)).predict_interval(X, coverage=0.9)
+
+
+@pytest.mark.parametrize("coverage", [0.1, 0.5, 0.8, 0.9])
+def test_a_new_unit_is_covered_whatever_the_scores(coverage, rng):
+    """Each of ten units in turn is the new one: of its scores at least ``coverage`` is reached, on average of units."""
+    for _ in range(20):
+        sizes = rng.integers(1, 6, size=10)
+        unit = np.repeat(np.arange(10), sizes)
+        # Scores of a unit are near one another; some are the same.
+        scores = np.round(np.repeat(rng.normal(size=10), sizes) + 0.3 * rng.normal(size=len(unit)), 1)
+        order = np.argsort(scores)
+        scores, unit = scores[order], unit[order]
+        shares = [
+            np.mean(scores[unit == k] <= unit_quantile(scores[unit != k], unit[unit != k], coverage)) for k in range(10)
+        ]
+        assert coverage - 1e-12 <= np.mean(shares)
+
+
+def test_copies_of_labels_are_no_more_labels(rng):
+    scores = np.sort(rng.random(19))
+    for coverage, place in [(0.05, 1), (0.5, 10), (0.8, 16), (0.9, 18), (0.95, 19)]:
+        assert unit_quantile(scores, np.arange(19), coverage) == scores[place - 1]
+        assert unit_quantile(np.repeat(scores, 7), np.repeat(np.arange(19), 7), coverage) == scores[place - 1]
 
 
 def test_too_few_labels_for_the_coverage_asked(rng):
@@ -345,4 +385,4 @@ def test_landmarks_among_the_rows_do_not_widen_intervals(rng):
     assert 0.73 < np.mean((low <= truth) & (truth <= high)) < 0.87
     # Where all rows are landmarks they are all there is.
     few = MultiTaskRegressor(kernel="laplacian", gamma=0.1, alpha=1e-4, n_components=30, random_state=0)
-    assert len(few.fit(X[:40], Y[:40]).evidence_.scores(0)) == 40
+    assert len(few.fit(X[:40], Y[:40]).evidence_.scores(0)[0]) == 40

@@ -101,3 +101,15 @@ def test_unknown_kernels_are_named_with_the_known_ones(kernel):
     for ask in (check_kernel, make_feature_map):
         with pytest.raises(ValueError, match=r"is not known; choose one of .*rbf"):
             ask(kernel)
+
+
+@pytest.mark.parametrize("gamma", [None, 1e-4, 30.0])
+@pytest.mark.parametrize("unit", [1.0, 1e6])
+def test_a_gaussian_knows_rows_that_are_repeated_or_nearly_so(gamma, unit, rng):
+    """However narrow: from products of rows of 1e6, squared distances would be wrong by 1e-4."""
+    near = unit * rows(rng, 6)
+    X = np.concatenate([near, near, near + 0.01])
+    width = 1.0 / 3.0 if gamma is None else gamma
+    expected = np.exp(-width * np.sum((X[:, None] - X[None]) ** 2, axis=2))
+    K = make_feature_map("rbf", gamma=gamma).fit(X).transform(X)
+    np.testing.assert_allclose(K, expected, rtol=1e-7, atol=1e-11)

@@ -35,3 +35,11 @@ def test_the_factor_of_nothing_is_nothing():
 def test_the_factor_of_a_matrix_beyond_floating_point_is_refused():
     with pytest.raises(ValueError, match="standardize the features"):
         cholesky(lambda: np.full((2, 2), np.inf), lower=True)
+
+
+def test_the_factor_of_a_matrix_without_a_positive_diagonal_ends_all_the_same():
+    """As where a loss that is nearly nothing leaves a Hessian of rounding alone."""
+    for M in (np.diag([-1.0, -2.0]), np.zeros((3, 3))):
+        factor = cholesky(M.copy, lower=True)
+        assert np.all(np.isfinite(factor))
+        assert np.all(np.diag(factor) > 0.0)

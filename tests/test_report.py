@@ -159,8 +159,34 @@ def test_tasks_that_cannot_be_predicted_are_not_called_related(rng):
     assert not {4, 5} & {end for one in stable["relations"] for end in (one["a"], one["b"])}
     assert all(one["moot"] == bool({4, 5} & {one["a"], one["b"]}) for one in predictive["relations"])
     assert "2 tasks are left out of this" in spoken(summary)[1]
+    # Pairs of the other four tasks; those of the noise are not among them.
+    assert re.match(r"(None of the|\d of) 6 pairs|All 6 pairs", spoken(summary)[1])
     assert "get more labels or other features for e, f" in spoken(summary)[2]
     assert "Predicted without clear gain over a constant, and so not called related" in document.text
+
+
+def test_tasks_whose_labels_are_all_the_same_are_not_judged_and_not_called_related(rng):
+    X, Y = named_tasks(rng, NAMES, n_groups=2)
+    Y["f"] = 3.0
+    # Beside a common part, which every task has, that of a constant task is the opposite: it would be related to all.
+    est = MultiTaskRegressor(Sparse(1.0), alpha=1e-2, common=10.0).fit(X, Y)
+    assert "f" in est.relations()[["task_a", "task_b"]].to_numpy()
+    judgement, stability = judge_model(est, X, Y), edge_stability(est, X, Y, 10, max_false=2)
+    summary, document = read(est, comparison=judgement.comparison, stability=stability)
+    assert [task["judged"] for task in summary["tasks"]] == [True] * 5 + [False]
+    assert [task["predictable"] for task in summary["tasks"]] == [True] * 5 + [False]
+    assert all(5 not in (one["a"], one["b"]) for one in summary["graphs"][0]["relations"])
+    assert all(one["moot"] == (5 in (one["a"], one["b"])) for one in summary["relations"])
+    rows = summary["comparison"]["methods"][0]["tasks"]
+    assert [row["verdict"] == "not judged" for row in rows] == [False] * 5 + [True]
+    assert "1 task is left out of this, with labels all the same." in spoken(summary)[1]
+    assert re.search("10 pairs.*left out.*15 pairs", spoken(summary)[1])
+    assert "leave out f, or get labels that differ" in spoken(summary)[2]
+    assert "for no clear gain" not in document.text
+    assert "predictors, less the part that all tasks have in common, in the space of the kernel" in document.text
+    assert "Pairs of tasks that are not called related are grey." in document.text
+    assert "Labels are all the same, and so not called related" in document.text
+    assert "Not judged, and left out of means: f; on the rows held out its labels are all the same." in document.text
 
 
 def test_noise_is_called_worse_than_a_constant_first(rng):

@@ -123,6 +123,22 @@ def test_graphs_and_heat_map_are_drawn(visit, pages):
     assert page.locator("#path-canvas .curve").count() > 5
 
 
+def test_ticks_between_weights_of_both_signs_hold_zero(browser, pages, tmp_path):
+    summary = summarize(pages["usual"].est, **pages["usual"].results)
+    ends, n_mus = (-0.34, 0.11), len(summary["path"]["mus"])
+    curves = [{"a": 0, "b": 1, "weights": np.linspace(0.0, end, n_mus).tolist()} for end in ends]
+    summary["path"]["curves"] = curves
+    file = tmp_path / "page.html"
+    file.write_text(render(summary), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    page.wait_for_selector("#path-canvas .axis text")
+    ticks = page.locator("#path-canvas .axis text[text-anchor=end]").all_text_contents()
+    assert "0" in ticks
+    assert not any("e-" in tick or "e\N{MINUS SIGN}" in tick for tick in ticks)
+    page.close()
+
+
 def test_without_javascript_there_are_pictures(browser, pages):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
@@ -292,6 +308,8 @@ def test_no_page_scrolls_sideways(visit, name, width):
 def test_a_hundred_tasks_stay_usable(visit, pages):
     assert pages["many"].size < 10_000_000
     page = visit("many")
+    # The graph is seen at once.
+    assert page.locator(f"{SHOWN} .graph-canvas svg").bounding_box()["height"] <= 900
     # The strongest only, however far the slider is moved.
     assert page.evaluate(EDGES) == 100
     page.locator(f"{SHOWN} input[type=range]").fill("0")

@@ -86,6 +86,34 @@ def test_intervals_hold_for_new_groups(form, rng):
     assert 0.8 < share["together"] < 0.98
 
 
+@pytest.mark.parametrize("long", [False, True])
+def test_ranks_of_errors_are_those_of_groups(long, rng):
+    """Intervals reach to the least error below which (m + 1) coverage of m groups lie, however many rows each has."""
+    X, Y, groups = patients(rng, 12)
+    kept = (np.arange(60) % 5 == 0) | (rng.random(60) < 0.5)
+    X, Y, groups = X[kept], Y[kept], groups[kept]
+    Y[groups == 3, 1] = np.nan
+    rest = {"groups": groups}
+    if long:
+        row, task = np.nonzero(~np.isnan(Y))
+        mixed = rng.permutation(len(row))
+        row, task = row[mixed], task[mixed]
+        X, Y, rest = X[row], Y[row, task], {"groups": groups[row], "tasks": task}
+    est = MultiTaskRegressor(kernel="rbf", alpha=1e-2).fit(X, Y, **rest)
+    found, labels = est.evidence_.residuals, est.evidence_.labels
+    sizes = labels.in_rows(np.abs(found.error) / found.spread)
+    far = np.full((1, 3), 1e3)
+    mean, std = est.predict(far, return_std=True)
+    for coverage in (0.5, 0.8, 0.9):
+        reach = (est.predict_interval(far, coverage=coverage)[1] - mean) / std * est.evidence_.noise
+        for t in range(2):
+            own = rest["tasks"] == t if long else ~np.isnan(Y[:, t])
+            errors, of = (sizes[own] if long else sizes[own, t]), rest["groups"][own]
+            shares = np.array([[np.mean(errors[of == g] <= q) for g in np.unique(of)] for q in np.sort(errors)])
+            least = np.flatnonzero(shares.sum(axis=1) / (len(np.unique(of)) + 1) >= coverage - 1e-9)[0]
+            np.testing.assert_allclose(reach[0, t], np.sort(errors)[least], rtol=1e-9)
+
+
 def test_left_out_with_its_group_a_row_is_predicted_by_a_fit_without_it(rng):
     X, Y, groups = patients(rng, 6)
     settings = {"penalty": "independent", "kernel": "rbf", "gamma": 2.0, "scale_targets": False}

@@ -196,3 +196,14 @@ def test_a_bound_of_graphs_is_the_same_from_any_guess_and_soon_found(n_tasks, ep
         B = graph_structure(w, n_tasks)
         if np.linalg.eigvalsh(B)[0] > 0.0:
             assert eps * np.trace(np.linalg.inv(B)) - np.sum(B * Q) >= bounds[0] - 1e-9 * abs(bounds[0])
+
+
+@pytest.mark.parametrize("n_tasks", [3, 7])
+def test_few_edges_take_the_same_step_as_many(n_tasks, rng, monkeypatch):
+    """The Hessian of all of them at once, or its products."""
+    n_edges = n_tasks * (n_tasks - 1) // 2
+    w = rng.dirichlet(np.full(n_edges, 0.5)) * 0.4
+    point = _Point.at(w, random_psd(rng, n_tasks), random_psd(rng, n_tasks))
+    at_once = model_step(point, w, 1e-9)
+    monkeypatch.setattr(_simplex, "FEW_EDGES", 0)
+    np.testing.assert_allclose(model_step(point, w, 1e-9), at_once, atol=1e-10)

@@ -7,13 +7,14 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, load_model, save_model
-from skmtl.model_selection import kernel_choice, quick_search
+from skmtl.model_selection import kernel_choice, quick_search, readable_graph
 from skmtl.penalties import Sparse
 from skmtl.tables import (
     ColumnRoles,
     compare_table,
     feature_columns,
     fit_table,
+    fitting,
     make_model,
     make_preparation,
     make_problem,
@@ -55,7 +56,7 @@ def test_a_problem_says_what_every_column_is_for(table):
     assert list(problem.features.left_out) == ["when"]
     assert len(problem.X) == len(problem.Y) == 59
     assert (problem.n_tasks, problem.classification, problem.complete) == (3, False, False)
-    assert "1 rows without a label are left out." in problem.notes
+    assert "1 row without a label is left out." in problem.notes
 
 
 @pytest.mark.parametrize(
@@ -127,6 +128,26 @@ def test_where_independent_tasks_win_the_graph_is_that_of_the_model_beside_them(
     mu = result.choice.rival["penalty"].mu
     shared = result.comparison.loc[result.comparison["task"] == "(all tasks)", "score"].item()
     assert result.path.scores[list(result.path.mus).index(mu)] == pytest.approx(shared, abs=1e-3)
+
+
+def test_a_scale_that_many_rows_have_learned_is_known_to_the_graph(table, monkeypatch):
+    """On rows that are scaled already the graph is that of the model, which learns the scale; of few rows it learns."""
+    seen = []
+
+    def keep(estimator, X, Y, **rest):
+        seen.append(estimator.fit(X, Y))
+        return readable_graph(estimator, X, Y, **rest)
+
+    monkeypatch.setattr(fitting, "readable_graph", keep)
+    monkeypatch.setattr(fitting, "N_HALVES", 2)
+    problem = make_problem(table, ColumnRoles(TARGETS))
+    estimator = MultiTaskRegressor(Sparse(0.8), alpha=0.02, kernel="rbf", gamma=0.1, metric_rounds=2)
+    for share in (0.1, 1.0):
+        monkeypatch.setattr(fitting, "KNOWN_SCALE", share)
+        result = fit_table(problem, estimator=estimator)
+        np.testing.assert_allclose(seen[-1].structure_, result.estimator.structure_, atol=1e-6)
+    assert [model.metric_rounds for model in seen] == [2, 0]
+    assert seen[1].intercept_ == pytest.approx(result.estimator.intercept_, abs=1e-6)
 
 
 def test_an_estimator_given_is_fitted_as_it_is(table):

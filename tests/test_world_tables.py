@@ -265,9 +265,23 @@ def test_infinite_values_are_said():
 def test_a_constant_target_is_said_and_none_but_constant_ones_are_refused(rng):
     frame = pd.DataFrame(rng.normal(size=(30, 3)), columns=["x", "y", "z"]).assign(same=3.0)
     about = " ".join(make_problem(frame, ColumnRoles(["y", "same"])).notes)
-    assert "'same' is the same in every row" in about
-    with pytest.raises(ValueError, match="'same' is 3 in every row"):
+    assert "In 'same' all labels are the same: nothing can be learned there" in about
+    with pytest.raises(ValueError, match=r"'same' is 3\.0 in every row"):
         make_problem(frame, ColumnRoles(["same"]))
+
+
+def test_a_task_of_a_long_table_and_a_class_whose_labels_are_all_the_same_are_said(rng):
+    frame = pd.DataFrame({"x": rng.normal(size=30), "task": ["a", "b", "c"] * 10, "y": rng.normal(size=30)})
+    frame.loc[frame["task"] == "b", "y"] = 3.0
+    roles = ColumnRoles(["y"], task_column="task")
+    assert any(note.startswith("In 'b' all labels are the same") for note in make_problem(frame, roles).notes)
+    with pytest.raises(ValueError, match="within each task all labels are the same"):
+        make_problem(frame.assign(y=frame["task"].map({"a": 1.5, "b": 2.5, "c": 3.5})), roles)
+    classes = pd.DataFrame({"x": frame["x"], "u": frame["x"] > 0, "v": True, "w": False})
+    notes = make_problem(classes, ColumnRoles(["u", "v", "w"])).notes
+    assert any(note.startswith("In each of 'v', 'w' all labels are the same") for note in notes)
+    with pytest.raises(ValueError, match="within each task all labels are the same"):
+        make_problem(classes, ColumnRoles(["v", "w"]))
 
 
 @pytest.mark.parametrize("pair", [("yes", "no"), ("Ja", "Nein"), (" TRUE", "false"), ("y", "n")])

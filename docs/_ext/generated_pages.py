@@ -6,6 +6,7 @@ Written into ``docs/generated`` before Sphinx reads the sources, and included th
 import re
 import tomllib
 from html import escape
+from inspect import signature
 from pathlib import Path
 
 import typer
@@ -25,8 +26,12 @@ def table(header, rows):
 
 
 def in_cell(tex):
-    r"""A formula in a cell of a table, where a bar would end it: ``\|`` and ``|`` have longer names too."""
-    return "$" + tex.replace(r"\|", r"\Vert ").replace("|", r"\vert ") + "$"
+    r"""A formula in a cell of a table, where a bar would end it: ``\|`` and ``|`` have longer names too.
+
+    Its conditions are formulas of their own, so that a narrow cell can break between them.
+    """
+    parts = re.split(r",\s*\\;\s*", tex.replace(r"\|", r"\Vert ").replace("|", r"\vert "))
+    return ", ".join(f"${part}$" for part in parts)
 
 
 def link(cls):
@@ -39,7 +44,7 @@ def penalty_table():
 
 
 def parameters(cls):
-    return ", ".join(f"`{name}`" for name in cls().get_params()) or "none"
+    return ", ".join(f"`{name}`" for name in signature(cls).parameters) or "none"
 
 
 def loss_table():

@@ -19,8 +19,8 @@ path = structure_path(model, X, Y, mus=np.linspace(0.2, 1.0, 9), cv=5)
 PathDisplay.from_path(path)
 
 # %%
-# The score hardly moves while the number of related pairs goes from none to all: here the graph is yours to choose,
-# and a small mu gives one that can be read.
+# The score hardly moves while the number of related pairs goes from one to all: here the graph is yours to choose, and
+# a small mu gives one that can be read.
 print(
     *(
         f"mu {mu:.1f}: {edges:2d} pairs, score {score:.3f}"

@@ -78,4 +78,4 @@ ax.set_axis_off()
 
 # %%
 # The same as a table, with the correlation of the predictors beside the weight:
-model.relations()
+model.relations().replace("\n", " ", regex=True)

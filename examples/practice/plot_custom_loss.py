@@ -6,8 +6,9 @@ A loss is a class with four methods: its value, its gradient, its second derivat
 certificate is made. Here it is the logarithm of the hyperbolic cosine: square near zero, absolute far from it, and
 smooth everywhere.
 
-.. math:: V(y, f) = \\log \\cosh(f - y), \\qquad
-   V^*(y, u) = uy + \\tfrac12 \\bigl((1 + u) \\log(1 + u) + (1 - u) \\log(1 - u)\\bigr), \\; |u| \\le 1
+.. math:: V(y, f) = \\log \\cosh(f - y)
+
+.. math:: V^*(y, u) = uy + \\tfrac12 \\bigl((1 + u) \\log(1 + u) + (1 - u) \\log(1 - u)\\bigr), \\; |u| \\le 1
 """
 
 import matplotlib.pyplot as plt

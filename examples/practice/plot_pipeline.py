@@ -6,6 +6,7 @@ The estimators are scikit-learn's in every respect. Here numbers are filled and 
 and scikit-learn's own search chooses the penalty and its parameter.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
@@ -37,7 +38,17 @@ grid = [
     {"tasks__penalty": [Independent()], "tasks__alpha": alphas},
 ]
 search = GridSearchCV(model, grid, cv=5).fit(table, Y)
-pd.DataFrame(search.cv_results_)[["param_tasks__penalty", "param_tasks__alpha", "mean_test_score"]]
+chosen = ["param_tasks__penalty", "param_tasks__penalty__mu", "param_tasks__alpha", "mean_test_score"]
+results = pd.DataFrame(search.cv_results_)
+results[chosen]
+
+# %%
+# What every candidate scored on the five folds:
+words = [", ".join(f"{key.split('__')[-1]} {value}" for key, value in p.items()) for p in results["params"]]
+figure, ax = plt.subplots(figsize=(6.4, 3), layout="constrained")
+ax.errorbar(results["mean_test_score"], words, xerr=results["std_test_score"] / 5**0.5, fmt="o", capsize=3)
+ax.set(xlabel="R squared on held-out folds, and its standard error")
+ax.invert_yaxis()
 
 # %%
 # The last step of the pipeline is a fitted estimator with everything that it learned:

@@ -93,7 +93,7 @@ def cholesky(form: Callable[[], Array], *, lower: bool) -> Array:
     is exact for such a neighbour and no better.
     """
     M = form()
-    missing = len(M) * float(np.finfo(float).eps) * float(np.max(np.diag(M), initial=0.0))
+    missing = len(M) * float(np.finfo(float).eps) * float(np.max(np.abs(np.diag(M)), initial=TINY))
     factor, info = linalg.lapack.dpotrf(M, lower=lower, clean=1, overwrite_a=1)
     while info > 0 and np.isfinite(missing):
         M = form()

@@ -1,5 +1,6 @@
 """What people see: tables, and warnings as sentences; and where files may be written."""
 
+import math
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
 
 # Characters of a line of a table in a pipe or a file.
 FILE_WIDTH = 140
-
+# Stands for a number that is not there.
+MISSING = "-"
 
 # Control characters, among them those that begin the commands of terminals; marks that turn the direction of writing;
 # halves of characters; breaks of lines and paragraphs.
@@ -62,7 +64,9 @@ def show_frame(frame: "pd.DataFrame", corner: str) -> None:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:z.3f}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:z.3f}" if math.isfinite(value) else MISSING
 
 
 def show_comparison(comparison: "pd.DataFrame", *, kept: str | None = None) -> None:
@@ -72,11 +76,15 @@ def show_comparison(comparison: "pd.DataFrame", *, kept: str | None = None) -> N
     """
     from skmtl.model_selection.held_out import describe_comparison, is_shared
     from skmtl.model_selection.score_words import explain_score
+    from skmtl.report.unjudged import describe_unjudged, name_unjudged
 
-    for method, table in comparison.groupby("method", sort=False):
+    for method, table in name_unjudged(comparison).groupby("method", sort=False):
         print(f"{explain_score(table['scoring'].iloc[0])} on rows held out, more is better:")
         show_frame(_beside_independent(table) if is_shared(table) else _alone(table), "task")
         print(describe_comparison(comparison, str(method), kept=kept))
+    unscored = comparison["task"][comparison["score"].isna()]
+    if len(unscored):
+        say(describe_unjudged([str(name) for name in unscored.unique()]))
 
 
 def _beside_independent(table: "pd.DataFrame") -> "pd.DataFrame":
@@ -92,6 +100,8 @@ def _interval(middle: float, low: float, high: float) -> str:
     """A difference with its interval; an end that decides does not look like zero."""
     from skmtl.model_selection.verdict import count_decimals, deciding_ends
 
+    if math.isnan(middle):
+        return MISSING
     k = count_decimals(*deciding_ends(low, high))
     return f"{middle:+.{k}f} [{low:+.{k}f}, {high:+.{k}f}]"
 

@@ -1,5 +1,6 @@
 """``skmtl fit``: learn from a table, and leave model, scores, relations and report in a folder."""
 
+import json
 import shlex
 import sys
 from dataclasses import replace
@@ -167,19 +168,26 @@ def _write(out: Path, result: "TableFit", facts: dict[str, Any]) -> list[Path]:
 def _finish(files: list[Path], result: "TableFit", work: Work) -> None:
     """Print scores per task, the strongest relations and the certificate, and what was written."""
     from skmtl.model_selection.verdict import method_name
-    from skmtl.report import read_aloud, summarize
+    from skmtl.report import read_aloud
 
     estimator = result.estimator
     say(*result.choice.reasons)
     show_comparison(result.comparison, kept=method_name(estimator.penalty_.name, estimator.common))
-    summary = summarize(estimator, comparison=result.comparison, stability=result.stability)
+    summary = next(json.loads(path.read_text(encoding="utf-8")) for path in files if path.suffix == ".json")
     say(read_aloud(summary, summary["related"]))
-    relations = estimator.relations()
-    if len(relations):
-        print("The strongest relations that the model uses to predict:")
-        show_relations(relations)
+    beside = " beside a part that all tasks have in common" if estimator.common else ""
+    _show_used(estimator.relations(), [task["name"] for task in summary["tasks"] if not task["predictable"]], beside)
     print(f"Certificate: {estimator.solution_.certificate}")
     for path in files:
         say(f"Wrote {path}")
     if work.interrupted:
         raise KeyboardInterrupt("Interrupted; what was finished is written.")
+
+
+def _show_used(relations: Any, left_out: list[str], beside: str) -> None:
+    """Print the strongest relations of the model, and beside what it has them, but not those of tasks left out."""
+    shown = relations[~relations[["task_a", "task_b"]].astype(str).isin(left_out).any(axis=1)]
+    if len(shown):
+        apart = "" if len(shown) == len(relations) else ", those of tasks that are left out apart"
+        print(f"The strongest relations that the model uses to predict{beside}{apart}:")
+        show_relations(shown)

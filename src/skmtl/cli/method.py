@@ -73,6 +73,8 @@ class MethodOptions:
                 raise ValueError(f"--{name} {value:g} must be a number above 0; leave it out to have it chosen.")
         if self.common is not None and not 0.0 <= self.common < math.inf:
             raise ValueError(f"--common {self.common:g} must be 0 (no common part) or a number above it.")
+        if self.n_components is not None and self.n_components < 1:
+            raise ValueError(f"--components {self.n_components} is no number of landmarks; say 1 or more.")
         if self.n_jobs == 0:
             raise ValueError("--jobs 0 is no number of processes; say 1 or more, or -1 for all processors.")
 

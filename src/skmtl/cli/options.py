@@ -35,6 +35,23 @@ def _option(panel: str) -> Callable[..., Any]:
 
 _table, _method, _cluster, _work = (_option(panel) for panel in (TABLE, METHOD, CLUSTER, WORK))
 
+
+def number(text: str) -> float:
+    """A number as a person types it."""
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no number, such as 0.5") from None
+
+
+def whole_number(text: str) -> int:
+    """A whole number as a person types it."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no whole number, such as 2") from None
+
+
 # The table
 Targets = Annotated[
     str,
@@ -50,6 +67,7 @@ Interval = Annotated[
     float | None,
     _table(
         "Add columns low and high per target, between which so large a share of labels lies, such as 0.9.",
+        parser=number,
         metavar="SHARE",
     ),
 ]
@@ -107,10 +125,17 @@ Settings = Annotated[
     ),
 ]
 Alpha = Annotated[
-    float | None, _method("Strength of the regularization. With --penalty and --alpha nothing is searched for.")
+    float | None,
+    _method(
+        "Strength of the regularization. With --penalty and --alpha nothing is searched for.",
+        metavar="NUMBER",
+        parser=number,
+    ),
 ]
-Gamma = Annotated[float | None, _method("Inverse width of the kernel, which is rbf then by default.")]
-Common = Annotated[float | None, _method("Weight of a component common to all tasks.")]
+Gamma = Annotated[
+    float | None, _method("Inverse width of the kernel, which is rbf then by default.", metavar="NUMBER", parser=number)
+]
+Common = Annotated[float | None, _method("Weight of a component common to all tasks.", metavar="NUMBER", parser=number)]
 LossName = Annotated[
     str, _method("square, huber, quantile, poisson, logistic, softmax, hinge, ...", "--loss", metavar="NAME")
 ]
@@ -123,12 +148,16 @@ Components = Annotated[
     _method(
         "Landmarks of a kernel that is not linear.  \\[default: none, and 1000 where an exact kernel would take "
         "too long or not fit in memory]",
-        min=1,
+        metavar="COUNT",
+        parser=whole_number,
     ),
 ]
 
 # The work, and tables larger than memory
-Jobs = Annotated[int | None, _work("Processes that work at the same time; -1 is all processors.")]
+Jobs = Annotated[
+    int | None,
+    _work("Processes that work at the same time; -1 is all processors.", metavar="COUNT", parser=whole_number),
+]
 Overwrite = Annotated[bool, _work("Replace what --out holds already.", "--overwrite")]
 Engine = Annotated[
     str, _cluster("dask reads CSV, Parquet or a folder of Parquet files block by block.", metavar="pandas|dask")

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from skmtl.cli.console import warnings_as_notes
+from skmtl.cli.options import whole_number
 from skmtl.cli.progress import working
 
 NAMES = "synthetic, scenes or attributes"
@@ -21,7 +22,9 @@ def reproduce(
         str | None, typer.Option(metavar="DIR", help="Other features of attributes: a folder in AwA, any sign.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small version, of a minute or two.")] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes, of one BLAS thread each.")] = 1,
+    jobs: Annotated[
+        int, typer.Option(metavar="COUNT", parser=whole_number, help="Processes, of one BLAS thread each.")
+    ] = 1,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Another value for a setting.")
     ] = None,
@@ -29,6 +32,8 @@ def reproduce(
     """Run an experiment of the paper, or what is left of it, and print its table."""
     from skmtl import experiments
 
+    if jobs < 1:
+        raise ValueError(f"--jobs {jobs} is no number of processes; say 1 or more.")
     options = dict(experiments.parse_setting(text) for text in settings or [])
     if features is not None:
         options["features"] = features

@@ -124,8 +124,6 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
         The penalty that was used.
     loss_ : Loss
         The loss that was used.
-    target_scale_ : ndarray of shape (n_tasks,)
-        By what the targets of each task were divided for the fit; the structure relates the scaled tasks.
     eps_ : float
         The eps that was used.
     feature_map_ : FeatureMap

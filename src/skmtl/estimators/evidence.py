@@ -131,12 +131,25 @@ class Evidence:
         together = found.together + float(np.mean(missed[others] if others.any() else missed)) * A / (n * self.alpha)
         return Residuals(found.error, spread, together)
 
-    def scores(self, task: int) -> Array:
-        """Sizes of errors of one task over their standard deviation for noise of variance one, ascending."""
-        labels, residuals = self.labels, self.residuals
-        error, spread = (labels.of_task(part, task) for part in (residuals.error, residuals.spread))
+    @cached_property
+    def units(self) -> NDArray[Any]:
+        """What was left out together: the group of each label, where there are two at least, else its row."""
+        rows, shape = np.arange(self.labels.n_rows), self.labels.y.shape
+        own: NDArray[Any] = rows if self.groups is None or np.ptp(self.groups) == 0 else self.groups
+        arranged = self.labels.arrange(own)
+        return np.broadcast_to(arranged.reshape(len(arranged), *[1] * (len(shape) - 1)), shape)
+
+    def scores(self, task: int) -> tuple[Array, NDArray[Any]]:
+        """Sizes of errors of one task over their standard deviation for noise of variance one, ascending; their units.
+
+        Both of shape (m,).
+        """
+        parts = self.residuals.error, self.residuals.spread, self.units
+        error, spread, unit = (self.labels.of_task(part, task) for part in parts)
         known = np.isfinite(spread)
-        return np.sort(np.abs(error[known]) / spread[known])
+        scores = np.abs(error[known]) / spread[known]
+        order = np.argsort(scores)
+        return scores[order], unit[known][order]
 
     @cached_property
     def noise(self) -> Array:
@@ -144,7 +157,7 @@ class Evidence:
 
         With it the errors at labels left out have the variance that they should have.
         """
-        scores = [self.scores(t) for t in range(self.n_tasks)]
+        scores = [self.scores(t)[0] for t in range(self.n_tasks)]
         # A task with one label says nothing about its noise; standardized labels have variance one.
         return np.array([np.sqrt(np.mean(some**2)) if len(some) else 1.0 for some in scores])
 

@@ -130,8 +130,6 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         The basis functions of the predictors.
     feature_importances_ : ndarray of shape (n_features,)
         How much the predictors change along each feature; sum one. For kernels whose derivative is known only.
-    target_scale_ : ndarray of shape (n_tasks,)
-        What the targets of each task were divided by for the fit.
     feature_structure_ : ndarray
         The matrix on the side of the features, with the penalty ``features`` only.
     feature_coef_ : ndarray of shape (r, n_tasks)
@@ -256,7 +254,7 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
             One column with ``tasks``, and where y was one column; of long tables without ``tasks`` a column per task.
             Of Dask collections a Dask array, not computed yet.
         std : ndarray of the same shape
-            With ``return_std`` only, in the units of y.
+            With ``return_std`` only, in the units of y; zero where all training labels of a task are one value.
         """
         check_is_fitted(self)
         if not return_std and known is None:
@@ -275,20 +273,25 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         the rows), the structure and all parameters held. Its error is divided by the standard deviation that
         ``predict`` would have given it. Intervals reach from the prediction by q standard deviations to both sides,
         where q is the :math:`\lceil (m + 1) \, \mathrm{coverage} \rceil`-th smallest of these m numbers of the
-        task: the jackknife, studentized, with the finite-sample correction of conformal prediction.
+        task: the jackknife, studentized, with the finite-sample correction of conformal prediction. With ``groups`` in
+        ``fit`` m counts groups, whose labels have equal shares of one [3]_.
 
         What is promised: coverage on average over new rows, drawn like the training rows, for any noise, as m grows
         and as far as one row changes the fit little, which a ridge ensures [1]_ [2]_. What is not: coverage at every
         single row, or for rows from elsewhere; nor in finite samples beyond the correction, for parameters and
-        structure were chosen with all rows. Labels that many rows share are covered together or not at all: where
-        all labels of a task are one value its interval is that value, and holds more than it says.
+        structure were chosen with all rows.
+
+        Where all m labels of a task are one value, its interval is that value. That is no certainty: of m + 1 labels
+        drawn alike the last alone differs with probability 1 / (m + 1) at most, so that the value holds a new label
+        as often as ``coverage`` says. How far another label would be is not known.
 
         Parameters
         ----------
         X, tasks
             As for ``predict``.
         coverage : float, default=0.9
-            The share of labels to be covered. It needs at least coverage / (1 - coverage) labels of each task.
+            The share of labels to be covered. It needs at least coverage / (1 - coverage) labels of each task; where
+            so many are in fewer groups, intervals reach to the largest error.
 
         Returns
         -------
@@ -300,6 +303,7 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         .. [1] Steinberger and Leeb. Conditional predictive inference for stable algorithms. Annals of Statistics 2023.
         .. [2] Barber, Candes, Ramdas and Tibshirani. Predictive inference with the jackknife+. Annals of Statistics
            2021.
+        .. [3] Lee, Barber and Willett. Distribution-free inference with hierarchical data. arXiv:2306.06342, 2023.
         """
         check_is_fitted(self)
         evidence = find_evidence(self, X)

@@ -84,7 +84,7 @@ def score_quantiles(evidence: Evidence, names: NDArray[Any], coverage: float) ->
     """By how many standard deviations, for noise of variance one, intervals reach from the prediction, (n_tasks,).
 
     Of m errors at labels left out the one in place ceil((m + 1) coverage): the finite-sample correction of conformal
-    prediction.
+    prediction. Where groups were left out, m are the groups; see :func:`unit_quantile`.
     """
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage={coverage!r} must lie between 0 and 1, such as 0.9.")
@@ -92,15 +92,40 @@ def score_quantiles(evidence: Evidence, names: NDArray[Any], coverage: float) ->
     needed = math.ceil(coverage / (1.0 - coverage) - 1e-9)
     result = np.empty(len(names))
     for t, name in enumerate(names.tolist()):
-        scores = evidence.scores(t)
+        scores, unit = evidence.scores(t)
         if len(scores) < needed:
             raise ValueError(
                 f"coverage={coverage} needs at least {needed} labels of each task that can be left out, and task "
                 f"{name!r} has {len(scores)}; ask for at most {math.floor(100 * len(scores) / (len(scores) + 1)) / 100}"
                 ", or collect more labels."
             )
-        result[t] = scores[math.ceil((len(scores) + 1) * coverage - 1e-9) - 1]
+        result[t] = unit_quantile(scores, unit, coverage)
     return result
+
+
+def unit_quantile(scores: Array, unit: NDArray[Any], coverage: float) -> float:
+    """The least score at which (m + 1) coverage of m units are reached, or the largest.
+
+    The scores of a unit have equal shares of it, so that a label of a new unit, drawn like the others, has no larger
+    score as often as ``coverage`` says [1]_. Units of one label are ranks: the one in place ceil((m + 1) coverage).
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Ascending.
+    unit : ndarray of int, of shape (n,)
+        What each belongs to.
+    coverage : float
+
+    References
+    ----------
+    .. [1] Lee, Barber and Willett. Distribution-free inference with hierarchical data. arXiv:2306.06342, 2023.
+    """
+    _, position, counts = np.unique(unit, return_inverse=True, return_counts=True)
+    reached = np.cumsum(1.0 / counts[position])
+    # Decimal fractions are not exact.
+    place = int(np.searchsorted(reached, (len(counts) + 1) * coverage - 1e-9))
+    return float(scores[min(place, len(scores) - 1)])
 
 
 def find_evidence(estimator: Any, X: Any) -> Evidence:

@@ -21,7 +21,9 @@ from skmtl.features.kernels import (
     KERNELS,
     Kernel,
     can_expand,
+    is_narrow,
     kernel_diagonal,
+    narrow_gaussian,
     polynomial_from,
     unknown_kernel,
 )
@@ -186,8 +188,11 @@ class KernelMap(FeatureMap):
         # Scikit-learn has shorter ways for a set of rows and itself.
         one = self.scaled(self._moved(X))
         two = one if other is X else self.scaled(self._moved(other))
+        gamma = (self.params or {}).get("gamma")
         # What overflows is refused with a sentence by those who read it.
         with np.errstate(over="ignore", invalid="ignore"):
+            if self.kernel == "rbf" and is_narrow(one, two, gamma):
+                return narrow_gaussian(one, two, gamma)
             K = pairwise_kernels(one, two, metric=self.kernel, filter_params=True, **(self.params or {}))
         return np.asarray(K, dtype=float)
 

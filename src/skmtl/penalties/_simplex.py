@@ -14,6 +14,8 @@ Index = NDArray[np.intp]
 
 # Up to this many edges the model's Hessian is factorized, above it conjugate gradients are faster.
 DIRECT_EDGES = 800
+# Up to this many edges the Hessian of all of them is cheaper than its products, and made once for all pivots.
+FEW_EDGES = 120
 MAX_PIVOTS = 30
 MAX_CG_STEPS = 200
 
@@ -39,6 +41,8 @@ def model_step(model: Model, w: Array, forcing: float) -> Array:
     Edges outside ``free`` are zero. Each pivot solves the model on the free edges; those that would fall below zero
     leave, and when there are none, those that want to grow join. The model never increases.
     """
+    if len(w) <= FEW_EDGES:
+        model = _DenseModel(model)
     x, total = w, float(w.sum())
     # The sum does not change, and so a constant in the gradient is nothing but rounding.
     size = float(np.abs(model.gradient).max())
@@ -65,6 +69,20 @@ def model_step(model: Model, w: Array, forcing: float) -> Array:
     # Rounding must not add up over many steps; where it leaves nothing, there is no step.
     left = float(x.sum())
     return x * (total / left) - w if left > 0.0 else np.zeros_like(w)
+
+
+class _DenseModel:
+    """A model of few edges, with the Hessian of all of them at hand."""
+
+    def __init__(self, model: Model) -> None:
+        self.gradient, self.preconditioner = model.gradient, model.preconditioner
+        self._hessian = model.dense_hessian(np.arange(len(model.gradient)))
+
+    def hessian(self, d: Array) -> Array:
+        return self._hessian @ d
+
+    def dense_hessian(self, edges: Index) -> Array:
+        return self._hessian[edges[:, None], edges]
 
 
 def _stay_inside(model: Model, x: Array, d: Array, gradient: Array, outside: Mask) -> tuple[Array, Mask]:
@@ -105,7 +123,7 @@ def _solve_directly(model: Model, edges: Index, gradient: Array) -> Array:
         factor, info = linalg.lapack.dpotrf(H, lower=1)
         if info == 0:
             right = np.column_stack([gradient[edges], np.ones(len(edges))])
-            z, one = linalg.cho_solve((factor, True), right, check_finite=False).T
+            z, one = linalg.lapack.dpotrs(factor, right, lower=1)[0].T
             d[edges] = one * (z.sum() / one.sum()) - z
             break
     return d

@@ -74,18 +74,22 @@ class ComparisonDisplay:
         tasks = list(dict.fromkeys(self.comparison["task"]))
         height = 1.4 + len(tasks) * max(0.32, 0.17 * len(methods))
         self.figure_, self.ax_ = prepare_axes(ax, figsize=(6.4, height))
+        # Without a score, for labels are all the same, there is nothing to draw.
+        judged = self.comparison[self.comparison["score"].notna() & self.comparison["method"].isin(methods)]
         offsets = np.linspace(-0.5, 0.5, len(methods)) * BETWEEN if len(methods) > 1 else [0.0]
         for k, (method, offset) in enumerate(zip(methods, offsets, strict=True)):
-            rows = self.comparison[self.comparison["method"] == method]
+            rows = judged[judged["method"] == method]
             self._draw_method(rows, [tasks.index(task) + offset for task in rows["task"]], MARKERS[k % len(MARKERS)])
         self.ax_.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
-        self.ax_.set_yticks(range(len(tasks)), short_names(tasks))
+        marks = ["" if task in set(judged["task"]) else " (not judged)" for task in tasks]
+        labels = [f"{name}{mark}" for name, mark in zip(short_names(tasks), marks, strict=True)]
+        self.ax_.set_yticks(range(len(tasks)), labels)
         self.ax_.invert_yaxis()
         scoring = call_score(self.comparison["scoring"].iloc[0])
         # The legend stands where a title would: a single method is named below.
         whose = f" of {methods[0]}" if len(methods) == 1 else ""
         self.ax_.set_xlabel(f"{scoring}{whose} less that of independent tasks\n(right of zero sharing helps)")
-        self._explain(methods)
+        self._explain(methods, list(dict.fromkeys(judged["verdict"])))
         return self
 
     def _draw_method(self, rows: pd.DataFrame, heights: list[float], marker: str) -> None:
@@ -97,10 +101,9 @@ class ComparisonDisplay:
                 self.ax_.plot([low, high], [height, height], color=color, linewidth=2.0, solid_capstyle="round")
             self.ax_.plot(difference, height, marker, color=color, markersize=6)
 
-    def _explain(self, methods: list[str]) -> None:
+    def _explain(self, methods: list[str], verdicts: list[str]) -> None:
         """Colours say the verdict, marks the method."""
-        shown = self.comparison[self.comparison["method"].isin(methods)]
-        for verdict in dict.fromkeys(shown["verdict"]):
+        for verdict in verdicts:
             self.ax_.plot([], [], color=VERDICTS[verdict], linewidth=4, label=verdict)
         for k, method in enumerate(methods if len(methods) > 1 else ()):
             self.ax_.plot([], [], MARKERS[k % len(MARKERS)], color="0.35", label=method)

@@ -10,8 +10,9 @@ from skmtl.report.results import TaskIndex
 
 # Intervals that are drawn, or the widest below, and how many tasks and labels of each are.
 DRAWN, MOST_CHARTS, MOST_POINTS = 0.9, 24, 120
-# A share is not what it should be where it is further away than chance explains in 95 of 100 cases.
-CHANCE = 1.96
+# A share is not what it should be where it is further away than chance explains in 95 of 100 cases, and than a person
+# who has to rely on the interval would notice: of many labels, chance explains next to nothing.
+CHANCE, NOTICED = 1.96, 0.01
 
 
 def summarize_intervals(found: pd.DataFrame, index: TaskIndex) -> dict[str, Any] | None:
@@ -62,15 +63,18 @@ def _verdict(coverages: list[float], overall: list[dict[str, Any] | None]) -> st
     more than they say, only labels at no end count.
     """
     known = [(c, one) for c, one in zip(coverages, overall, strict=True) if one is not None]
-    off = []
+    off, seen = [], False
     for coverage, one in known:
         chance = CHANCE * np.sqrt(coverage * (1.0 - coverage) / one["labels"])
-        if one["share"] < coverage - chance or one["within"] > coverage + chance:
+        error = max(coverage - one["share"], one["within"] - coverage)
+        seen |= error > chance
+        if error > max(chance, NOTICED):
             off.append(f"those of {100 * coverage:.0f}% hold {100 * one['share']:.0f}%")
     same = any(one["within"] < one["share"] for _, one in known)
     more = " Where all labels are the same, intervals are that value and hold more than they say." if same else ""
     if not off:
-        return "Intervals hold as many labels as they say, as far as chance lets us see." + more
+        how_far = "but for less than one in a hundred" if seen else "as far as chance lets us see"
+        return f"Intervals hold as many labels as they say, {how_far}.{more}"
     return f"Intervals do not hold quite what they say: {', '.join(off)}. Labels of one row may err together." + more
 
 

@@ -15,7 +15,8 @@ from skmtl.plotting.names import cut, split_name
 from skmtl.report.intervals import interval_charts
 from skmtl.report.numbers import FILTERS
 from skmtl.report.pictures import draw_graph, draw_matrix, draw_path, draw_predictions, shown_matrix
-from skmtl.report.sentences import describe_nearest
+from skmtl.report.related import describe_nearest, unjudged_tasks, weak_tasks
+from skmtl.report.unjudged import describe_unjudged
 
 # The parts of the script, in this order, make one function.
 SCRIPT = ("base", "graph", "matrix", "charts", "tables", "start")
@@ -74,7 +75,10 @@ def render(summary: dict[str, Any]) -> str:
         nearest=describe_nearest(summary) if summary["stability"] is not None else [],
         few_tasks=FEW_TASKS,
         room=_room(len(summary["tasks"])),
-        weak=[i for i, task in enumerate(summary["tasks"]) if not task["predictable"]],
+        common=any(row["name"] == "common" and row["value"] for row in summary["parameters"]),
+        weak=weak_tasks(summary),
+        unjudged=unjudged_tasks(summary),
+        not_judged=describe_unjudged([summary["tasks"][i]["name"] for i in unjudged_tasks(summary)]),
         matrix=markup(draw_matrix(summary)),
         limit=_largest(summary[shown_matrix(summary)]),
         path_picture=markup(draw_path(summary["path"])) if summary["path"] else "",
@@ -153,6 +157,7 @@ def _page_data(summary: dict[str, Any]) -> dict[str, Any]:
     return {
         "names": [task["name"] for task in summary["tasks"]],
         "predictable": [task["predictable"] for task in summary["tasks"]],
+        "unjudged": unjudged_tasks(summary),
         "groups": [task["group"] for task in summary["tasks"]],
         "order": summary["order"],
         "structure": _lower_half(summary["structure"]),

@@ -1,14 +1,13 @@
-"""Sentences about what was learned. A sentence is a list of text and of task numbers, which stand for names."""
+"""Sentences about what was learned, what it is worth, and what to do next."""
 
 from typing import Any
 
 from skmtl.features import check_kernel
-from skmtl.model_selection.verdict import CLOSE, COMMON, HELPS, HURTS, UNCHANGED
-from skmtl.penalties import Independent, StructurePenalty
+from skmtl.model_selection.verdict import CLOSE, HELPS, HURTS, UNCHANGED
+from skmtl.penalties import StructurePenalty
 from skmtl.report.graphs import STABLE
 from skmtl.report.json_values import to_json, to_text
-
-Sentence = list[str | int]
+from skmtl.report.related import Sentence, count_noun, tells_nothing, threshold, unjudged_tasks, weak_tasks
 
 MEANINGS = {
     "penalty": "what relations between tasks cost, and so which are learned",
@@ -26,12 +25,6 @@ MEANINGS = {
     "balance_tasks": "whether every task counts the same however many labels it has",
     "tol": "relative gap to the global optimum at which the solver stops",
 }
-# Models without relations of pairs.
-APART = {
-    Independent.name: "keeps its tasks independent",
-    COMMON: "has a part common to all tasks, and no relations of pairs",
-}
-HALVES = "found related on more than nine tenths of random halves of the rows"
 # Tasks and pairs that a sentence names.
 MOST_LISTED, MOST_PAIRS = 3, 2
 # The share of all slopes that the features that matter make up.
@@ -40,96 +33,17 @@ MOST_OF_IT = 0.9
 OF_KERNELS = ("gamma", "degree")
 
 
-def describe_related(summary: dict[str, Any]) -> Sentence:
-    """Which tasks are related, and what the model does with that."""
-    n_tasks = len(summary["tasks"])
-    n_pairs = n_tasks * (n_tasks - 1) // 2
-    left_out = sum(not task["predictable"] for task in summary["tasks"])
-    if not n_pairs:
-        return ["There is one task, so there is nothing to relate."]
-    if left_out == n_tasks:
-        return ["No task is called related to another, for none is predicted clearly better than by a constant."]
-    first = summary["graphs"][0]
-    relations = [one for one in first["relations"] if not one.get("moot")]
-    found = HALVES if first["kind"] == STABLE else "related in the model"
-    rest = _left_out(left_out) + (_used(summary, n_pairs) if first["kind"] == STABLE else "")
-    if not relations:
-        why: Sentence = describe_nearest(summary) if first["kind"] == STABLE else [_why_none(summary)]
-        return [f"{_none_of(n_pairs)} {found}", *why, f".{rest}"]
-    if tells_nothing(summary):
-        return [f"All {n_pairs} pairs of tasks are {found}: these tasks are so alike that no pair stands out.{rest}"]
-    strongest = relations[0]
-    sign = "positive" if strongest["weight"] > 0 else "negative"
-    if n_pairs == 1:
-        return ["The two tasks, ", 0, " and ", 1, f", are {found}, with a {sign} weight.{rest}"]
-    many = "All" if len(relations) == n_pairs else f"{len(relations)} of"
-    return [
-        f"{many} {_count(n_pairs, 'pair')} of tasks {'are' if len(relations) != 1 else 'is'} {found}; "
-        f"the {'steadiest' if first['kind'] == STABLE else 'strongest'} relation is between ",
-        strongest["a"],
-        " and ",
-        strongest["b"],
-        f", with a {sign} weight.{rest}",
-    ]
-
-
-def describe_nearest(summary: dict[str, Any]) -> Sentence:
-    """Of a stable graph without a relation, which pair comes nearest to one."""
-    tasks = summary["tasks"]
-    for one in summary["stability"]:
-        if tasks[one["a"]]["predictable"] and tasks[one["b"]]["predictable"]:
-            return ["; ", one["a"], " and ", one["b"], f" come nearest, with {one['frequency']:.0%} of them"]
-    return ["; none is found on any of them"]
-
-
-def _none_of(n_pairs: int) -> str:
-    return "The two tasks are not" if n_pairs == 1 else f"None of the {n_pairs} pairs of tasks is"
-
-
-def tells_nothing(summary: dict[str, Any]) -> bool:
-    """Whether the stable graph joins all pairs, and every one of them as surely as the others."""
-    graph, n_tasks = summary["graphs"][0], len(summary["tasks"])
-    count = len(graph["relations"])
-    if graph["kind"] != STABLE or not count == n_tasks * (n_tasks - 1) // 2 > 1:
-        return False
-    return (graph["bound"] or 0.0) >= count or all(one["frequency"] == 1.0 for one in graph["relations"])
-
-
-def _left_out(count: int) -> str:
-    if not count:
-        return ""
-    verb = "is" if count == 1 else "are"
-    return f" {_count(count, 'task')} {verb} left out of this, for no clear gain over a constant was seen there."
-
-
-def _used(summary: dict[str, Any], n_pairs: int) -> str:
-    """How many pairs the model joins to predict."""
-    used = len(summary["relations"])
-    if summary["method"] in APART:
-        return f" The model that predicts {APART[summary['method']]}."
-    if n_pairs == 1:
-        return f" The model that predicts {'joins them' if used else 'does not join them'}."
-    many = "all" if used == n_pairs else used or "none"
-    return f" The model that predicts joins {many} of the {_count(n_pairs, 'pair')}."
-
-
-def _why_none(summary: dict[str, Any]) -> str:
-    if summary["method"] in APART:
-        return f", which {APART[summary['method']]}"
-    if summary["mu"] is None:
-        return ""
-    return f": no correlation of two predictors exceeds the threshold {threshold(summary['mu'])}"
-
-
 def describe_next(summary: dict[str, Any]) -> Sentence:
     """What to do next; empty where nothing was measured."""
     compared = summary["comparison"]
     if compared is None or not compared["methods"]:
         return []
-    weak = [number for number, task in enumerate(summary["tasks"]) if not task["predictable"]]
-    if len(weak) == len(summary["tasks"]):
+    weak, unjudged = weak_tasks(summary), unjudged_tasks(summary)
+    if len(weak) + len(unjudged) == len(summary["tasks"]):
         return ["Next: look for other features or more rows before anything else."]
     clauses: list[Sentence] = []
+    if unjudged:
+        clauses.append(["leave out ", *_listed(unjudged), ", or get labels that differ"])
     if weak:
         clauses.append(["get more labels or other features for ", *_listed(weak)])
     clauses += _about_sharing(compared)
@@ -204,10 +118,10 @@ def describe_features(importances: list[dict[str, Any]]) -> str:
     total, needed = 0.0, 0
     while total < MOST_OF_IT and needed < len(importances):
         total, needed = total + importances[needed]["share"], needed + 1
-    first = importances[0]
+    first, of_all = importances[0], count_noun(len(importances), "feature")
     return (
-        f"Of {_count(len(importances), 'feature')} {first['name']} matters most, with {first['share']:.0%} of how much "
-        f"the predictors change; {needed} of them {'make' if needed > 1 else 'makes'} up {MOST_OF_IT:.0%} or more."
+        f"Of {of_all} {first['name']} matters most, with {first['share']:.0%} of how much the predictors change; "
+        f"{needed} of them {'make' if needed > 1 else 'makes'} up {MOST_OF_IT:.0%} or more."
     )
 
 
@@ -251,12 +165,3 @@ def _own_meaning(penalty: StructurePenalty, name: str) -> str:
             "stay apart"
         )
     return "" if name in ("solver", "max_iter", "matrix", "strengths") else "a parameter of the penalty"
-
-
-def threshold(mu: float) -> str:
-    """The correlation beyond which tasks are joined."""
-    return f"1 \N{MINUS SIGN} mu = {1.0 - mu:.3g}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -18,6 +18,7 @@ from skmtl.model_selection.verdict import method_name
 from skmtl.report.graphs import add_frequencies, predictive_graph, stability_mu, stable_graph
 from skmtl.report.intervals import summarize_intervals
 from skmtl.report.json_values import to_json, to_text
+from skmtl.report.related import describe_related
 from skmtl.report.results import (
     TaskIndex,
     common_weight,
@@ -31,9 +32,9 @@ from skmtl.report.sentences import (
     describe_next,
     describe_parameters,
     describe_proof,
-    describe_related,
     describe_sharing,
 )
+from skmtl.report.unjudged import NOT_JUDGED
 
 
 def summarize(
@@ -95,17 +96,17 @@ def summarize(
     index = TaskIndex(estimator.task_names_.tolist())
     mu = None if penalty.path_parameter is None else to_json(penalty.get_params()[penalty.path_parameter])
     compared = None if comparison is None else summarize_comparison(comparison, index, estimator)
-    moot = _moot(compared, len(index.names))
-    graph = predictive_graph(estimator, moot, mu)
+    predictable, judged = _judge_tasks(compared, len(index.names))
+    graph = predictive_graph(estimator, ~predictable, mu)
     graphs = [graph]
     if stability is not None:
-        graphs.insert(0, stable_graph(stability, index, moot))
+        graphs.insert(0, stable_graph(stability, index, ~predictable))
         add_frequencies(graph, stability, index)
     summary: dict[str, Any] = {
         "skmtl": __version__,
         "kind": "classification" if is_classifier(estimator) else "regression",
         "about": {to_text(name): to_json(value) for name, value in (about or {}).items()},
-        "tasks": _tasks(index.names, estimator.structure_, graph, moot),
+        "tasks": _tasks(index.names, estimator.structure_, graph, predictable, judged),
         "graphs": graphs,
         "order": graph["order"],
         "structure": to_json(estimator.structure_),
@@ -133,12 +134,12 @@ def summarize(
     return summary
 
 
-def _moot(compared: dict[str, Any] | None, n_tasks: int) -> Any:
-    """Which tasks are predicted no better than by a constant, as far as that was measured."""
-    moot = np.zeros(n_tasks, dtype=bool)
+def _judge_tasks(compared: dict[str, Any] | None, n_tasks: int) -> tuple[Any, Any]:
+    """Which tasks are predicted better than by a constant, and which have a score at all, as far as was measured."""
+    predictable, judged = np.ones((2, n_tasks), dtype=bool)
     for row in compared["methods"][compared["shown"]]["tasks"] if compared else ():
-        moot[row["task"]] = not row["predictable"]
-    return moot
+        predictable[row["task"]], judged[row["task"]] = row["predictable"], row["verdict"] != NOT_JUDGED
+    return predictable, judged
 
 
 def _parameters_of(estimator: Any) -> dict[str, Any]:
@@ -147,14 +148,14 @@ def _parameters_of(estimator: Any) -> dict[str, Any]:
     return dict(model.get_params(deep=False))
 
 
-def _tasks(names: list[str], structure: Any, graph: dict[str, Any], moot: Any) -> list[dict[str, Any]]:
-    """Name, group, place and number of relations of every task, and whether it can be predicted."""
+def _tasks(
+    names: list[str], structure: Any, graph: dict[str, Any], predictable: Any, judged: Any
+) -> list[dict[str, Any]]:
+    """Name, group, place and number of relations of every task, and whether it can be predicted, and be judged."""
     degrees = np.count_nonzero(structure, axis=1) - (np.diag(structure) != 0.0)
-    rows = zip(names, graph["groups"], graph["places"], degrees, moot, strict=True)
-    return [
-        {"name": name, "group": group, "place": place, "relations": int(degree), "predictable": not bare}
-        for name, group, place, degree, bare in rows
-    ]
+    places = {"group": graph["groups"], "place": graph["places"], "relations": degrees.tolist()}
+    columns = {"name": names, **places, "predictable": predictable.tolist(), "judged": judged.tolist()}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _importances(estimator: Any, feature_names: ArrayLike | None) -> list[dict[str, Any]] | None:

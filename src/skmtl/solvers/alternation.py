@@ -20,10 +20,10 @@ SQUARED_ERROR = 0.03
 TINY = float(np.finfo(float).tiny)
 # A round may lose by what the last one was wrong by, but not more than this share, and not so many one after another.
 LARGE_LOSS, MOST_LOSSES = 1e-2, 3
-# Rounds are hopeless when this many gain less than this share of tol or that share of the gap, and the gap at their
-# pace, were it this many times quicker, would not close in the rounds that are left. A gap of this many times tol may
-# close by chance, and gets so many of them.
-WINDOW, NOTHING_GAINED, CREEPING, QUICKER, NEARLY_CLOSED, CHANCES = 10, 1e-3, 1e-4, 3.0, 10.0, 3
+# Rounds are hopeless when this many gain less than this share of tol or that share of the gap, as far as it is not
+# wider than so many times the value, and the gap at their pace, were it this many times quicker, would not close in the
+# rounds that are left. A gap of this many times tol may close by chance, and gets so many of them.
+WINDOW, NOTHING_GAINED, CREEPING, WIDEST, QUICKER, NEARLY_CLOSED, CHANCES = 10, 1e-3, 1e-4, 50.0, 3.0, 10.0, 3
 
 
 def alternate(
@@ -112,8 +112,7 @@ class _Prover:
         # Of either sign, as in a proof: rounding may lift a bound above the value.
         gap = max(abs(value - self._bound) / max(abs(value), TINY), TINY)
         self._last = value, gap
-        # Gains do not show in a gap wider than the value, or where there is no bound yet.
-        little = max(NOTHING_GAINED * self._tol, CREEPING * min(gap, 1.0)) * abs(value)
+        little = max(NOTHING_GAINED * self._tol, CREEPING * min(gap, WIDEST)) * abs(value)
         if not before - value <= little:
             return False
         self._chances -= gap <= NEARLY_CLOSED * self._tol

@@ -3,8 +3,9 @@
 from typing import Protocol
 
 import numpy as np
+from scipy.linalg import cho_solve
 
-from skmtl._linalg import TINY, Array
+from skmtl._linalg import TINY, Array, cholesky
 from skmtl.targets import Labels
 
 
@@ -58,8 +59,7 @@ class RowCurvature:
     def __init__(self, labels: Labels, Phi: Array, h: Array, *, intercept: bool) -> None:
         self._labels, self._Phi, self._h, self._intercept = labels, Phi, h, intercept
         self._shares = h / np.maximum(h.sum(axis=1, keepdims=True), TINY)
-        # The same constant for all tasks changes nothing, so that the matrix of the constants is singular.
-        self._inverse = np.linalg.pinv(np.diag(h.sum(axis=0)) - h.T @ self._shares, hermitian=True)
+        self._inverse = _inverse_of_laplacian(h.T @ self._shares)
 
     def times(self, U: Array) -> Array:
         return self._h * (U - np.sum(self._shares * U, axis=1, keepdims=True))
@@ -86,6 +86,19 @@ class RowCurvature:
             border = mixed.reshape(r * k, -1) - one.T @ shares
             H -= border @ self._inverse @ border.T
         return H
+
+
+def _inverse_of_laplacian(W: Array) -> Array:
+    """The inverse of diag(W 1) - W for weights W >= 0, on changes that sum to zero."""
+    # Degrees are summed up without the diagonal, which would hide small ones. The same constant for all is no change,
+    # so that the one of largest degree can be held.
+    off = W - np.diag(np.diag(W))
+    degrees = off.sum(axis=1)
+    free = np.delete(np.arange(len(W)), np.argmax(degrees))
+    factor = cholesky((np.diag(degrees) - off)[free][:, free].copy, lower=True)
+    inverse = np.zeros_like(W)
+    inverse[free[:, None], free] = cho_solve((factor, True), np.eye(len(free)), check_finite=False)
+    return inverse - inverse.mean(axis=0) - inverse.mean(axis=1, keepdims=True) + inverse.mean()
 
 
 def _sum_of_products(B: Array, R: Array) -> Array:

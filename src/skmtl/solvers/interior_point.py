@@ -110,9 +110,22 @@ class InteriorPointStep:
             middle = Point(np.zeros_like(near.G), np.zeros_like(self._b))
             afresh = self._follow(middle, np.full_like(self._p, 0.5), basis, EXACT * tol)
             best = min(best, afresh, key=lambda one: _rank(one[0]))
-        fit, self._p = best
+        fit, self._p = self._settled(best[0]), best[1]
         self._W, self._b = fit.coefficients(), fit.intercept
         return fit
+
+    def _settled(self, fit: NewtonFit) -> NewtonFit:
+        """The same with constants that only run away, those of tasks of one class, back where they suffice."""
+        if not self.intercept or self._ramps.slope:
+            return fit
+        z, b = self._heights(fit.scores), fit.intercept.copy()
+        for t, own in enumerate(self._entries.slices):
+            sign, heights = self._ramps.sign[:, own], z[:, own]
+            # Nothing changes as long as all ramps are zero, and all are sunk by the same change.
+            if sign.size and heights.max() < 0.0 and sign.min() == sign.max():
+                deep = float(np.ptp(heights) + np.max(np.abs(self._ramps.offset[:, own])))
+                b[t] += sign[0, 0] * max(-float(heights.max()) - deep, 0.0)
+        return NewtonFit(self, Point(fit.point.G, b), fit.basis, fit.gradient)
 
     def _follow(self, point: Point, p: Array, basis: Whitening, exact: float) -> tuple[NewtonFit, Array]:
         """The best fit on the way from a point to a gap of ``exact``, and its p."""

@@ -41,6 +41,10 @@ N_HALVES = 20
 MOST_GRAPH_ROWS = 2000
 # With gaps a fit factorizes labels, or gaps, of which there may be this many.
 MOST_GRAPH_LABELS = 600
+# Graph and intervals take the scale of the features from the fit of all rows where theirs are at most this share of
+# them. Such a scale is hardly learned from their own labels, and it need not be learned on every half and fold again,
+# which is most of the work there.
+KNOWN_SCALE = 0.1
 # Rows on which several methods are compared, each with all its candidates in folds within folds.
 MOST_COMPARED_ROWS = 20_000
 # Why the scores of a comparison are not those of the search for a kernel.
@@ -181,13 +185,14 @@ def fit_table(
         some = {name: take_rows(values, graph_rows) for name, values in {**rows, "groups": groups}.items()}
         _name_step(callback, "following mu")
         n_tasks = len(model[-1].task_names_)
-        shown = graph_model(choice.estimator, choice.rival)
+        scaled, some["X"] = _at_known_scale(choice.estimator, model[-1], some["X"], len(problem.X))
+        shown = graph_model(scaled, choice.rival)
         path = _follow_path(shown, n_tasks, some, choice.search.scoring)
         halving = _name_step(callback, "looking for the same edges on halves of the rows")
         if n_tasks > 1:
             stability = readable_graph(shown, **some, n_resamples=N_HALVES, callback=halving)
         _name_step(callback, "looking at intervals")
-        intervals = _check_intervals(model[-1], choice, some)
+        intervals = _check_intervals(model[-1], scaled, some)
     except KeyboardInterrupt:
         warnings.warn("interrupted: model and scores are there, what is known of the graph is not.", stacklevel=2)
     return TableFit(model, choice, judgement, path, stability, intervals, len(graph_rows))
@@ -297,8 +302,15 @@ def _follow_path(model: Any, n_tasks: int, some: dict[str, Any], scoring: str | 
     return structure_path(estimator, **some, mus=PATH_MUS, cv=N_FOLDS, scoring=scoring)
 
 
-def _check_intervals(fitted: Any, choice: ParameterChoice, some: dict[str, Any]) -> pd.DataFrame | None:
+def _at_known_scale(estimator: Any, fitted: Any, X: Any, n_rows: int) -> tuple[Any, Any]:
+    """An estimator and its rows, scaled as those of a fit to many more rows, where that has learned a scale."""
+    if not estimator.metric_rounds or len(X) > KNOWN_SCALE * n_rows:
+        return estimator, X
+    return clone(estimator).set_params(metric_rounds=0), X * fitted.feature_map_.feature_scale
+
+
+def _check_intervals(fitted: Any, estimator: Any, some: dict[str, Any]) -> pd.DataFrame | None:
     """Labels of rows held out beside their intervals, where the model has some."""
     if is_classifier(fitted) or not fitted.loss_.quadratic:
         return None
-    return interval_coverage(choice.estimator, **some)
+    return interval_coverage(estimator, **some)

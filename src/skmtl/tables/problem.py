@@ -12,7 +12,7 @@ from skmtl.model_selection.scores import RARE
 from skmtl.tables.columns import FeatureColumns, sort_columns
 from skmtl.tables.csv_files import TableFormat
 from skmtl.tables.files import PathLike, check_columns, check_unique_names, read_with_notes
-from skmtl.tables.targets import are_classes, make_classes, make_numbers, rarest_share, read_truth
+from skmtl.tables.targets import are_classes, describe_constant, make_classes, make_numbers, rarest_share, read_truth
 
 # Two rows in each of five folds: fewer would neither teach nor judge a model.
 FEWEST_ROWS = 10
@@ -264,7 +264,7 @@ def make_problem(frame: pd.DataFrame, roles: ColumnRoles, *, source: PathLike = 
             raise ValueError(f"{few}; groups that stay together in folds must be {FEWEST_GROUPS} at least.")
         notes.append(f"Rows of the same {roles.groups!r} stay together in folds: {groups.nunique()} groups.")
     target = roles.targets[0] if len(roles.targets) == 1 else None
-    notes += [about, features.describe()]
+    notes += [about, *describe_constant(Y, tasks), features.describe()]
     return TableProblem(
         features.clean(frame), Y, tasks, features, classification, tuple(notes), groups=groups, target=target
     )
@@ -299,7 +299,9 @@ def check_labels(source: PathLike, n_rows: int, n_known: int) -> list[str]:
         raise ValueError(f"{source} has {many}; at least {FEWEST_ROWS} are needed to learn and to judge a model.")
     if n_known < FEWEST_ROWS:
         raise ValueError(f"{source} has {n_known} rows with a target, at least {FEWEST_ROWS} are needed; add some.")
-    return [f"{n_rows - n_known} rows without a label are left out."] if n_known < n_rows else []
+    left_out = n_rows - n_known
+    rows, are = ("row", "is") if left_out == 1 else ("rows", "are")
+    return [f"{left_out} {rows} without a label {are} left out."] if left_out else []
 
 
 def _feature_names(frame: pd.DataFrame, roles: ColumnRoles) -> list[str]:

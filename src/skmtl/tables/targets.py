@@ -68,14 +68,6 @@ def make_numbers(frame: pd.DataFrame, targets: Sequence[str]) -> tuple[Any, str]
     gaps = int(Y.isna().to_numpy().sum())
     if gaps:
         about += f" {gaps} of {Y.size} labels are missing and stay unobserved."
-    same = [name for name in targets if Y[name].nunique() == 1]
-    if len(same) == len(targets):
-        raise ValueError(
-            f"target {same[0]!r} is {Y[same[0]].dropna().iloc[0]:g} in every row; there is nothing to learn."
-        )
-    if same:
-        is_same = "is the same" if len(same) == 1 else "are the same"
-        about += f" {_listed(same)} {is_same} in every row: nothing can be learned, and means of scores leave it out."
     return (Y.iloc[:, 0] if len(targets) == 1 else Y), about
 
 
@@ -108,6 +100,22 @@ def make_classes(frame: pd.DataFrame, targets: Sequence[str]) -> tuple[Any, str]
     if len(classes) < 2:
         raise ValueError(f"target {name!r} is {classes[0]!r} in every row; classes need at least two values.")
     return y, f"Classification: {name!r} has {len(classes)} classes."
+
+
+def describe_constant(Y: Any, tasks: Any = None) -> list[str]:
+    """Sentences about tasks whose labels are all the same; where all tasks are like that, ``ValueError``."""
+    counts = pd.DataFrame(Y).nunique() if tasks is None else Y.groupby(tasks).nunique()
+    same = [str(name) for name in counts.index[counts == 1]]
+    if len(same) == len(counts) > 1:
+        raise ValueError("within each task all labels are the same; there is nothing to learn.")
+    if len(same) == len(counts):
+        value = pd.DataFrame(Y).iloc[:, 0].dropna().iloc[0]
+        raise ValueError(f"target {same[0]!r} is {value} in every row; there is nothing to learn.")
+    if not same:
+        return []
+    where, them = ("In", "it") if len(same) == 1 else ("In each of", "them")
+    said = f"{where} {_listed(same)} all labels are the same"
+    return [f"{said}: nothing can be learned there, and means of scores leave {them} out."]
 
 
 def _listed(names: Sequence[str]) -> str:

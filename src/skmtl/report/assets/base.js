@@ -1,7 +1,7 @@
 "use strict";
 // Names come from users: they reach the page through textContent and setAttribute only.
 const data = JSON.parse(document.getElementById("data").textContent);
-const { names, groups, order, predictable } = data;
+const { names, groups, order, predictable, unjudged } = data;
 const SVG = "http://www.w3.org/2000/svg";
 document.documentElement.classList.add("scripted");
 const $ = (id) => document.getElementById(id);
@@ -71,8 +71,12 @@ function pairRows(weight, correlation, share) {
 }
 
 /* Redraw when the width changes, and only then. */
+/* On paper a drawing is as wide as the page, and its letters as large as those around it. */
+const PAPER = 640;
 function onWidth(element, draw) {
   let last = 0;
+  addEventListener("beforeprint", () => { if (last > PAPER) draw(PAPER); });
+  addEventListener("afterprint", () => { if (last > PAPER) draw(last); });
   new ResizeObserver(() => {
     const width = Math.floor(element.clientWidth);
     if (width > 0 && width !== last) { last = width; draw(width); }

@@ -32,9 +32,9 @@ function drawGraph(view, { groups, places, order, edges: listed }) {
   const other = (edge, t) => (edge.a === t ? edge.b : edge.a);
 
   function layOut(width) {
-    // Few tasks need little room.
-    const few = Math.min(1, related.length / 6);
-    const height = Math.round(clamp(width * (width < 600 ? 1.15 : 0.62) * few, 60 + 35 * related.length * few, many ? 760 : 600));
+    // Few tasks need little room, and many no more than a screen.
+    const few = Math.min(1, related.length / 6), wanted = 60 + 35 * related.length * few;
+    const height = Math.round(Math.min(Math.max(width * (width < 600 ? 1.15 : 0.62) * few, wanted), clamp(20 * related.length, 600, 860)));
     const sides = (width < 600 ? 52 : 70) + Math.max(0, width / 2 - 150) * (1 - few);
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.setAttribute("width", width);
@@ -116,10 +116,12 @@ function drawGraph(view, { groups, places, order, edges: listed }) {
         `${names[other(edge, t)]}: ${inWords(edge.weight)}, ` +
         pairRows(edge.weight, edge.correlation, edge.share).map((row) => row.join(" ")).join(", ")).join("; "));
   }
+  const whyMoot = (edge) => unjudged.includes(edge.a) || unjudged.includes(edge.b)
+    ? "a task whose labels are all the same" : "a task without clear gain over a constant";
   function pointAtEdge(edge, at) {
     light([edge.a, edge.b], [edge]);
     showTip(...onPage(at), [name(edge.a), " – ", name(edge.b)],
-      [[edge.moot ? "a task without clear gain over a constant" : inWords(edge.weight)],
+      [[edge.moot ? whyMoot(edge) : inWords(edge.weight)],
         ...pairRows(edge.weight, edge.correlation, edge.share)]);
   }
   function distance([x, y], edge) {

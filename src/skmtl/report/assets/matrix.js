@@ -13,9 +13,16 @@ function drawMatrix(host) {
     return limit || 1;
   };
 
+  const widest = () => {
+    ruler.font = `12.5px ${getComputedStyle(document.body).fontFamily}`;
+    return Math.max(...names.map((text) => ruler.measureText(shorten(text, 40)).width)) + 18;
+  };
+
   function draw() {
-    const room = clamp(width * 0.2, 60, 150);
-    const labels = Math.min((width - room - 4) / n, 680 / n) >= 10;
+    // Room for whole names where cells stay large enough for them.
+    const fits = (room) => Math.min((width - room - 4) / n, 680 / n) >= 10;
+    const narrow = clamp(width * 0.2, 60, 150), whole = clamp(widest(), narrow, Math.max(narrow, Math.min(width * 0.36, 170)));
+    const room = fits(whole) ? whole : narrow, labels = fits(room);
     top = 12;
     left = labels ? room : 12;
     cell = Math.min((width - left - 4) / n, 680 / n, 64);

@@ -12,6 +12,8 @@ function sortable(table) {
     const press = document.createElement("button");
     press.type = "button";
     press.className = "sort";
+    // Browsers leave buttons out where they print the head of a table again on the next page.
+    head.dataset.label = head.textContent;
     press.append(...head.childNodes);
     head.append(press);
     press.addEventListener("click", () => {

@@ -1,0 +1,122 @@
+"""Which tasks are related, in words. A sentence is a list of text and of task numbers, which stand for names."""
+
+from typing import Any
+
+from skmtl.model_selection.verdict import COMMON
+from skmtl.penalties import Independent
+from skmtl.report.graphs import STABLE
+
+Sentence = list[str | int]
+
+# Models without relations of pairs.
+APART = {
+    Independent.name: "keeps its tasks independent",
+    COMMON: "has a part common to all tasks, and no relations of pairs",
+}
+HALVES = "found related on more than nine tenths of random halves of the rows"
+
+
+def describe_related(summary: dict[str, Any]) -> Sentence:
+    """Which tasks are related, and what the model does with that."""
+    if len(summary["tasks"]) == 1:
+        return ["There is one task, so there is nothing to relate."]
+    able = [i for i, task in enumerate(summary["tasks"]) if task["predictable"]]
+    if len(able) < 2:
+        which: Sentence = ["only ", able[0]] if able else ["none"]
+        opening = "No task is called related to another, for "
+        return [opening, *which, " is predicted clearly better than by a constant."]
+    first, n_pairs = summary["graphs"][0], count_pairs(len(able))
+    stable = first["kind"] == STABLE
+    relations = [one for one in first["relations"] if not one.get("moot")]
+    found = HALVES if stable else "related in the model"
+    rest = _left_out(len(weak_tasks(summary)), len(unjudged_tasks(summary))) + (_used(summary) if stable else "")
+    if not relations:
+        why: Sentence = describe_nearest(summary) if stable else [_why_none(summary)]
+        return [f"{_none_of(n_pairs)} {found}", *why, f".{rest}"]
+    if tells_nothing(summary):
+        return [f"All {n_pairs} pairs of tasks are {found}: these tasks are so alike that no pair stands out.{rest}"]
+    strongest = relations[0]
+    sign = "positive" if strongest["weight"] > 0 else "negative"
+    if n_pairs == 1:
+        return ["The two tasks, ", able[0], " and ", able[1], f", are {found}, with a {sign} weight.{rest}"]
+    many = "All" if len(relations) == n_pairs else f"{len(relations)} of"
+    return [
+        f"{many} {count_noun(n_pairs, 'pair')} of tasks {'are' if len(relations) != 1 else 'is'} {found}; "
+        f"the {'steadiest' if stable else 'strongest'} relation is between ",
+        strongest["a"],
+        " and ",
+        strongest["b"],
+        f", with a {sign} weight.{rest}",
+    ]
+
+
+def _none_of(n_pairs: int) -> str:
+    return "The two tasks are not" if n_pairs == 1 else f"None of the {n_pairs} pairs of tasks is"
+
+
+def count_pairs(n_tasks: int) -> int:
+    """How many pairs there are of so many tasks."""
+    return n_tasks * (n_tasks - 1) // 2
+
+
+def describe_nearest(summary: dict[str, Any]) -> Sentence:
+    """Of a stable graph without a relation, which pair comes nearest to one."""
+    tasks = summary["tasks"]
+    for one in summary["stability"]:
+        if tasks[one["a"]]["predictable"] and tasks[one["b"]]["predictable"]:
+            return ["; ", one["a"], " and ", one["b"], f" come nearest, with {one['frequency']:.0%} of them"]
+    return ["; none is found on any of them"]
+
+
+def tells_nothing(summary: dict[str, Any]) -> bool:
+    """Whether the stable graph joins all pairs, and every one of them as surely as the others."""
+    graph, n_able = summary["graphs"][0], sum(task["predictable"] for task in summary["tasks"])
+    count = len(graph["relations"])
+    if graph["kind"] != STABLE or not count == count_pairs(n_able) > 1:
+        return False
+    return (graph["bound"] or 0.0) >= count or all(one["frequency"] == 1.0 for one in graph["relations"])
+
+
+def weak_tasks(summary: dict[str, Any]) -> list[int]:
+    """The tasks for which no clear gain over a constant was seen."""
+    return [i for i, task in enumerate(summary["tasks"]) if task.get("judged", True) and not task["predictable"]]
+
+
+def unjudged_tasks(summary: dict[str, Any]) -> list[int]:
+    """The tasks without a score; summaries of older versions have none."""
+    return [i for i, task in enumerate(summary["tasks"]) if not task.get("judged", True)]
+
+
+def _left_out(n_weak: int, n_unjudged: int) -> str:
+    reasons = ((n_weak, "for no clear gain over a constant was seen there"), (n_unjudged, "with labels all the same"))
+    parts = [f"{count_noun(n, 'task')} {'is' if n == 1 else 'are'} left out of this, {why}" for n, why in reasons if n]
+    return "".join(f" {part}." for part in parts)
+
+
+def _used(summary: dict[str, Any]) -> str:
+    """How many pairs the model joins to predict, of all tasks."""
+    used, n_pairs = len(summary["relations"]), count_pairs(len(summary["tasks"]))
+    if summary["method"] in APART:
+        return f" The model that predicts {APART[summary['method']]}."
+    if n_pairs == 1:
+        return f" The model that predicts {'joins them' if used else 'does not join them'}."
+    many = "all" if used == n_pairs else used or "none"
+    return f" The model that predicts joins {many} of the {count_noun(n_pairs, 'pair')}."
+
+
+def _why_none(summary: dict[str, Any]) -> str:
+    if summary["method"] in APART:
+        return f", which {APART[summary['method']]}"
+    if summary["mu"] is None:
+        return ""
+    return f": no correlation of two predictors exceeds the threshold {threshold(summary['mu'])}"
+
+
+def threshold(mu: float) -> str:
+    """The correlation beyond which tasks are joined."""
+    return f"1 \N{MINUS SIGN} mu = {1.0 - mu:.3g}"
+
+
+def count_noun(number: int, noun: str) -> str:
+    """A number with its noun."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
