@@ -426,6 +426,12 @@ def test_graphs_groups_and_trees_by_hand():
     np.testing.assert_allclose(Fixed.from_tree([["a", "x"], ["b", "x"]]).matrix, 3.0 * np.eye(2))
 
 
+@pytest.mark.parametrize("wrong", [[], ["bird"], [["animal", "bird"], "fish"]])
+def test_a_tree_is_a_path_for_each_task(wrong):
+    with pytest.raises(ValueError, match="paths needs a sequence of nodes for each task"):
+        Fixed.from_tree(wrong)
+
+
 @pytest.mark.parametrize("wrong", [np.ones(3), np.ones((2, 3)), np.array([[0.0, 1.0], [2.0, 0.0]])])
 def test_a_graph_is_square_and_symmetric(wrong):
     with pytest.raises(ValueError, match="a graph needs a square symmetric matrix"):
