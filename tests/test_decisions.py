@@ -36,6 +36,7 @@ from skmtl.objective import Problem
 from skmtl.penalties import Independent, Sparse
 from skmtl.solvers.ridge import Ridge
 from skmtl.solvers.training import Settings
+from skmtl.targets import TableLabels
 
 # Rows in blocks -------------------------------------------------------------------------------------------------------
 
@@ -286,6 +287,10 @@ def test_who_is_not_fitted_says_so(estimator):
     for name in asked:
         with pytest.raises(NotFittedError):
             getattr(estimator, name)(*QUESTIONS[name])
+    if "predict_interval" in asked:
+        for given in ({"return_std": True}, {"known": Y_NEW}):
+            with pytest.raises(NotFittedError):
+                estimator.predict(X_NEW, **given)
     for name in ("correlation_", "feature_importances_", "feature_structure_"):
         if hasattr(type(estimator), name):
             with pytest.raises(NotFittedError):
@@ -300,6 +305,27 @@ def test_what_was_chosen_names_the_metric_where_there_is_one(rng):
     scaled = MultiTaskRegressorCV(**grid, metric_rounds=1).fit(X, Y).best_params_
     assert set(scaled) - set(plain) == metric
     assert scaled["metric_rounds"] == 1
+
+
+@pytest.mark.parametrize(("n_known", "as_if_complete"), [(8, False), (9, False), (10, True), (18, True)])
+def test_rows_are_decomposed_as_if_complete_where_more_than_half_of_the_labels_are_there(n_known, as_if_complete):
+    weight = np.repeat(np.arange(1.0, 7.0)[:, None], 3, axis=1)
+    weight.ravel()[np.argsort(np.arange(18) * 7 % 18)[n_known:]] = 0.0
+    labels = TableLabels(np.zeros((6, 3)), weight)
+    expected = weight.max(axis=1) if as_if_complete else weight.mean(axis=1)
+    np.testing.assert_array_equal(labels.design_weight(), expected)
+    assert labels.complete() == (n_known == 18)
+    # Weights of labels that differ within a row are no weights of rows.
+    weight[0] = [1.0, 2.0, 3.0]
+    np.testing.assert_array_equal(TableLabels(np.zeros((6, 3)), weight).design_weight(), weight.mean(axis=1))
+
+
+def test_labels_without_a_minimizer_get_advice_that_helps(rng):
+    X = rng.standard_normal((6, 2))
+    with pytest.raises(ValueError, match="labels of one class only; loss='logistic' needs both, or use 'square'"):
+        MultiTaskClassifier(loss="logistic").fit(X, np.ones((6, 2)))
+    with pytest.raises(ValueError, match="zero only; loss='poisson' needs others, or fit_intercept=False, or use"):
+        MultiTaskRegressor(loss="poisson").fit(X, np.zeros((6, 2)))
 
 
 # Landmarks ------------------------------------------------------------------------------------------------------------

@@ -81,3 +81,28 @@ def test_the_objective_falls_along_the_way(rng, monkeypatch):
     )
     assert taken is not None
     assert taken[2] < objective(A, point)
+
+
+def test_the_slope_of_a_step_within_the_model_is_that_of_the_objective(rng, monkeypatch):
+    """Where values are dear: the smooth part to first order, and the norm from end to end."""
+    asked, backtrack = [], _newton._backtrack
+    norm, S = EntryNorm(0.3, 6), random_psd(rng, 6, rank=2, ridge=1e-3)
+
+    class Dear(Point):
+        dear = True
+
+    def smooth(A):
+        return None if inverse_spd(A) is None else Dear(S, A)
+
+    def listen(smooth, objective, A, value, D, slope):
+        h = 1e-6
+        rise = (smooth(A + h * D).value - smooth(A - h * D).value) / (2.0 * h) + np.trace(D)
+        asked.append((slope, rise + norm.value(A + D) - norm.value(A)))
+        return backtrack(smooth, objective, A, value, D, slope)
+
+    monkeypatch.setattr(_newton, "_backtrack", listen)
+    start = np.eye(6) + 0.9 * np.ones((6, 6))
+    _newton.active_newton(smooth, start, norm, certify=lambda *_: 0.0, tol=1e-8, max_iter=60)
+    assert asked
+    np.testing.assert_allclose(*zip(*asked, strict=True), rtol=1e-3, atol=1e-9)
+    assert all(slope < 0.0 for slope, _ in asked)

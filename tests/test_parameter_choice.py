@@ -240,3 +240,16 @@ def test_kernels_of_long_tables_are_compared_task_by_task(curved):
     long = choose_kernel(np.vstack([X, X]), Y.T.ravel(), kernels=("linear", "rbf"), tasks=names)
     assert long.kernel == "rbf"
     assert long.scores["rbf"] > 0.8
+
+
+def test_kernels_are_compared_by_the_search_that_is_given(curved, monkeypatch):
+    seen, at_kernel = [], kernel_choice.at_kernel
+    monkeypatch.setattr(
+        kernel_choice,
+        "at_kernel",
+        lambda search, *given, **named: seen.append(search) or at_kernel(search, *given, **named),
+    )
+    given = quick_search(alphas=[0.1])
+    choose_kernel(*curved, search=given, kernels=("linear", "rbf"))
+    assert len(seen) == 2
+    assert all(search is given for search in seen)

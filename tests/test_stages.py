@@ -334,7 +334,7 @@ def test_a_trace_above_one_costs_infinitely(ridge):
 @pytest.mark.parametrize("eps", [1e-3, 1.0])
 def test_the_bound_of_a_trace_is_no_less_and_no_more_than_a_scan_finds(ridge, eps):
     q = np.array([0.2, 3.0])
-    a = np.geomspace(1e-4, 1.0, 1500)
+    a = np.geomspace(1e-4, 1.0, 500)
     first, second = np.meshgrid(a, a)
     cost = eps / first + eps / second + ridge * (first**2 + second**2) - q[0] * first - q[1] * second
     least = cost[first + second <= 1.0].min()
@@ -424,6 +424,12 @@ def test_graphs_groups_and_trees_by_hand():
     np.testing.assert_allclose(Fixed.from_tree(paths, 0.5).matrix, np.eye(4) + 0.5 * shared)
     # A name at another place is another node.
     np.testing.assert_allclose(Fixed.from_tree([["a", "x"], ["b", "x"]]).matrix, 3.0 * np.eye(2))
+
+
+@pytest.mark.parametrize("wrong", [[], ["bird"], [["animal", "bird"], "fish"]])
+def test_a_tree_is_a_path_for_each_task(wrong):
+    with pytest.raises(ValueError, match="paths needs a sequence of nodes for each task"):
+        Fixed.from_tree(wrong)
 
 
 @pytest.mark.parametrize("wrong", [np.ones(3), np.ones((2, 3)), np.array([[0.0, 1.0], [2.0, 0.0]])])
