@@ -16,8 +16,6 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
 from skmtl._linalg import Array
@@ -27,8 +25,6 @@ Kernel = str | Callable[..., float]
 
 # Rows evaluated against one another for the diagonal of a kernel.
 DIAGONAL_BLOCK = 64
-# Squared norms, times gamma, above which distances from products of rows lose digits that the kernel shows.
-LARGEST_PRODUCTS = 1e4
 # Binomials of higher degrees cost more than they save.
 LARGEST_DEGREE = 8
 
@@ -95,21 +91,6 @@ def kernel_diagonal(X: Any, evaluate: Callable[[Any, Any], Array]) -> Array:
     """k(x, x) at every row, from small blocks of the kernel, of shape (n,)."""
     pieces = [X[i : i + DIAGONAL_BLOCK] for i in range(0, X.shape[0], DIAGONAL_BLOCK)]
     return np.concatenate([np.diag(evaluate(piece, piece)) for piece in pieces])
-
-
-def is_narrow(X: Any, Z: Any, gamma: float | None) -> bool:
-    """Whether a Gaussian of dense rows is so narrow that rounding of squared distances, beside norms, shows in it."""
-    if sparse.issparse(X) or sparse.issparse(Z):
-        return False
-    gamma = 1.0 / X.shape[1] if gamma is None else gamma
-    return bool(gamma * float(np.max(np.einsum("ij,ij->i", Z, Z), initial=0.0)) > LARGEST_PRODUCTS)
-
-
-def narrow_gaussian(X: Array, Z: Array, gamma: float | None) -> Array:
-    """exp(-gamma ||x - z||^2) from differences, feature by feature: rows that are alike or repeated are exactly so."""
-    gamma = 1.0 / X.shape[1] if gamma is None else gamma
-    K = cdist(X, Z, "sqeuclidean")
-    return np.exp(np.multiply(K, -gamma, out=K), out=K)
 
 
 def can_expand(degree: Any) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import linalg, sparse
+from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import pairwise_kernels
 
@@ -21,14 +22,14 @@ from skmtl.features.kernels import (
     KERNELS,
     Kernel,
     can_expand,
-    is_narrow,
     kernel_diagonal,
-    narrow_gaussian,
     polynomial_from,
     unknown_kernel,
 )
 from skmtl.features.landmarks import Landmarks, choose_landmarks, pivoted_cholesky
 
+# Squared norms of rows, times gamma, above which distances of a Gaussian are taken from differences.
+LARGEST_PRODUCTS = 1e4
 # Up to this condition of K_mm, what is lost of sums that are taken with K_mm for a metric is below their rounding.
 SAFE_CONDITION = 1e5
 # Exact kernels of so few rows need less than 24 MB, and nobody asks whether there is room for them.
@@ -188,11 +189,11 @@ class KernelMap(FeatureMap):
         # Scikit-learn has shorter ways for a set of rows and itself.
         one = self.scaled(self._moved(X))
         two = one if other is X else self.scaled(self._moved(other))
-        gamma = (self.params or {}).get("gamma")
+        gamma = (self.params or {}).get("gamma") or 1.0 / X.shape[1]
         # What overflows is refused with a sentence by those who read it.
         with np.errstate(over="ignore", invalid="ignore"):
-            if self.kernel == "rbf" and is_narrow(one, two, gamma):
-                return narrow_gaussian(one, two, gamma)
+            if self.kernel == "rbf" and _is_narrow(one, two, gamma):
+                return np.exp(-gamma * cdist(one, two, "sqeuclidean"))
             K = pairwise_kernels(one, two, metric=self.kernel, filter_params=True, **(self.params or {}))
         return np.asarray(K, dtype=float)
 
@@ -206,6 +207,13 @@ class KernelMap(FeatureMap):
         if callable(self.kernel) or not KERNELS[self.kernel].of_differences or sparse.issparse(X):
             return X
         return X - self.origin_
+
+
+def _is_narrow(X: Any, Z: Any, gamma: float) -> bool:
+    """Whether a Gaussian of dense rows shows what squared distances lose when they are taken from products of rows."""
+    if sparse.issparse(X) or sparse.issparse(Z):
+        return False
+    return bool(gamma * float(np.max(np.einsum("ij,ij->i", Z, Z), initial=0.0)) > LARGEST_PRODUCTS)
 
 
 class PrecomputedMap(FeatureMap):
