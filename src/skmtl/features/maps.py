@@ -29,7 +29,7 @@ from skmtl.features.kernels import (
 from skmtl.features.landmarks import Landmarks, choose_landmarks, pivoted_cholesky
 
 # Squared norms of rows, times gamma, above which distances of a Gaussian are taken from differences.
-LARGEST_PRODUCTS = 1e4
+LARGEST_PRODUCTS = 100.0
 # Up to this condition of K_mm, what is lost of sums that are taken with K_mm for a metric is below their rounding.
 SAFE_CONDITION = 1e5
 # Exact kernels of so few rows need less than 24 MB, and nobody asks whether there is room for them.

@@ -6,6 +6,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from skmtl._linalg import (
+    TINY,
     Array,
     eigh,
     inverse_spd,
@@ -90,7 +91,11 @@ class RelationPenalty(StructurePenalty):
     def _dual_guess(self, Q: Array, eps: float, structure: Array) -> Array | None:
         """A dual point near eps A^-2 + Q, which is the best one at the optimum."""
         P = inverse_spd(structure)
-        return None if P is None else self.norm(len(P)).dual_point(eps * (P @ P) + Q)
+        if P is None:
+            return None
+        # Beyond the range of numbers it is as far from the dual as any guess may be.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.norm(len(P)).dual_point(eps * (P @ P) + Q)
 
 
 class Sparse(RelationPenalty):
@@ -210,7 +215,7 @@ class _Orthant:
         if inverse is not None:
             return lambda R: self.project(inverse(R))
         diagonal = hessian_diagonal(P, Q)
-        reciprocal = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=self._free & (diagonal > 0.0))
+        reciprocal = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=self._free & (diagonal > TINY))
         return lambda R: reciprocal * R
 
     def land(self, trial: Array) -> Array:
