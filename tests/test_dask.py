@@ -228,3 +228,11 @@ def test_tasks_in_memory_go_with_rows_on_a_cluster(rng):
         np.testing.assert_allclose(np.asarray(found), est.predict(X, tasks=tasks), rtol=1e-10)
     with pytest.raises(ValueError, match="gold"):
         np.asarray(est.predict(spread(X, 25), tasks=["gold"] * 60))
+
+
+def test_rows_to_predict_have_the_features_of_the_fit(rng):
+    X, Y = related_tasks(rng, 40, 2)
+    est = MultiTaskRegressor(alpha=0.1).fit(X, Y)
+    with pytest.raises(ValueError, match="features"):
+        est.predict(spread(X[:, :3], 20))
+    assert est.n_features_in_ == X.shape[1]

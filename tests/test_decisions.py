@@ -18,8 +18,9 @@ from skmtl.estimators.blocks import is_large
 from skmtl.estimators.clean import clean, has_landmarks, reads_blocks
 from skmtl.estimators.metric import LEAST_ROWS, few_rows, some_rows
 from skmtl.losses import LOSSES, Square
-from skmtl.model_selection import folds, landmark_choice, recommended
+from skmtl.model_selection import folds, kernel_choice, landmark_choice, quick_search, recommended
 from skmtl.model_selection.candidates import EPS_FACTORS, Candidate, CandidateScores
+from skmtl.model_selection.kernel_choice import at_kernel, quick_alphas
 from skmtl.model_selection.landmark_choice import affordable_rows, choose_landmarks, draw_affordable
 from skmtl.model_selection.recommended import (
     KERNELS,
@@ -406,3 +407,27 @@ def test_rows_that_there_is_time_for(n_features, n_tasks, n_rows, few_landmarks)
     assert draw_affordable(X, gaps, "linear", fewer) is fewer
     assert draw_affordable(X, Y, "linear", fewer, tasks=np.zeros(400)) is fewer
     assert draw_affordable(X, Y, "linear", fewer, quadratic=False) is fewer
+
+
+def test_strengths_are_relative_to_the_diagonal_of_the_kernel(rng):
+    """About the mean of the rows, for constants are not penalized; where that costs nothing to know."""
+    X = rng.standard_normal((30, 3)) + 5.0
+    size = np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1))
+    np.testing.assert_allclose(quick_alphas("linear", X), size * kernel_choice.ALPHAS)
+    np.testing.assert_array_equal(quick_alphas("linear", np.ones((4, 2))), kernel_choice.ALPHAS)
+    assert quick_alphas("linear", sparse.csr_array(X)) is None
+    assert quick_alphas("poly", X) is None
+    for kernel in ("rbf", "laplacian"):
+        np.testing.assert_array_equal(quick_alphas(kernel, X), kernel_choice.ALPHAS)
+    search = quick_search(alphas=[0.3], gammas=[2.0])
+    assert at_kernel(search, "rbf", X).alphas == [0.3]
+    assert at_kernel(search, "rbf", X).gammas == [2.0]
+    assert at_kernel(search, "rbf", X, gamma=0.7).gammas == [0.7]
+    assert at_kernel(search, "linear", X).gammas is None
+
+
+@pytest.mark.parametrize(("n_missing", "factor"), [(0, 0), (3, 3), (6, 6), (8, 4), (12, 0)])
+def test_the_factor_of_a_table_is_of_its_labels_or_of_its_gaps(n_missing, factor):
+    Y = np.ones((4, 3))
+    Y.ravel()[:n_missing] = np.nan
+    assert kernel_choice.count_factor(Y) == factor

@@ -547,3 +547,14 @@ def test_sums_of_blocks_know_what_the_rows_know(layout, blocks, rng, monkeypatch
     np.testing.assert_allclose(seen[0].shares, totals / n)
     means = np.sum(weight * Y, axis=0) / totals
     np.testing.assert_allclose(seen[0].squares, np.sum(weight * (Y - means) ** 2, axis=0))
+
+
+def test_labels_that_rows_explain_leave_nothing_in_blocks_either(rng, request):
+    X = rng.standard_normal((40, 3))
+    Y = X @ rng.standard_normal((3, 2))
+    memory = MultiTaskRegressor(alpha=1e-6, eps=0.05).fit(X, Y)
+    request.getfixturevalue("blocks")
+    est = MultiTaskRegressor(alpha=1e-6, eps=0.05).fit(X, Y)
+    assert est.evidence_ is None
+    assert est.solution_.objective < 1e-3
+    assert est.solution_.objective == pytest.approx(memory.solution_.objective, rel=1e-5)

@@ -6,7 +6,7 @@ from problems import random_psd
 from scipy.linalg import helmert
 
 from skmtl.penalties import PENALTIES, Cluster, Fixed, Laplacian, Sparse, Trace, sparse
-from skmtl.penalties._graph_newton import _Point, _starts, edge_ends, graph_newton, graph_structure
+from skmtl.penalties._graph_newton import _backtrack, _Point, _starts, edge_ends, graph_newton, graph_structure
 from skmtl.penalties._newton import _extrapolate, active_newton, descend, soft_threshold
 from skmtl.penalties._screening import WORTH_SCREENING, assemble, components
 from skmtl.penalties._simplex import _solve_directly, _stay_inside, model_step
@@ -156,6 +156,17 @@ def test_the_best_start_of_a_graph_is_taken(rng):
     mended = graph_newton(S, Q, outside, 5.0 / 8.0, tol=1e-8, max_iter=50)
     equal = graph_newton(S, Q, np.ones(10), 5.0 / 8.0, tol=1e-8, max_iter=50)
     assert mended.cost == pytest.approx(equal.cost, rel=1e-7)
+
+
+def test_no_step_is_taken_that_leads_nowhere(rng):
+    S, Q, w = random_psd(rng, 4), random_psd(rng, 4), np.full(6, 0.1)
+    point = _Point.at(w, S, Q)
+    uphill = point.gradient - point.gradient.mean()
+    assert _backtrack(S, Q, w, point, np.zeros(6)) is None
+    assert _backtrack(S, Q, w, point, 1e-3 * uphill) is None
+    trial, there = _backtrack(S, Q, w, point, -1e-3 * uphill)
+    assert there.cost < point.cost
+    np.testing.assert_allclose(trial, w - 1e-3 * uphill)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -402,6 +413,31 @@ def test_the_grid_of_every_penalty_is_within_its_bounds():
             for value in values:
                 for n_tasks in (1, 2, 7):
                     penalty(**{parameter: value}).check(n_tasks)
+
+
+@pytest.mark.parametrize("size", [0.1, 3.0, 100.0])
+def test_a_dual_point_is_scaled_into_the_domain_and_not_far(size, rng):
+    """Where no scale is needed it is one; else the bound is finite there, and not a fifth farther out."""
+    penalty, A, eps = Sparse(0.6), random_psd(rng, 4), 0.1
+    Q = size * random_psd(rng, 4)
+    W = penalty.norm(4).dual_point(eps * np.linalg.inv(A @ A) + Q)
+    largest = np.max(np.linalg.eigvals(np.linalg.solve(W, Q)).real) if np.linalg.eigvalsh(W)[0] > 0.0 else np.inf
+    scale = penalty.feasible_scale(Q, eps, A)
+    if np.isfinite(largest) and largest >= 1.0:
+        assert scale**2 * largest < 1.0 < 1.2 * scale**2 * largest
+        assert np.isfinite(penalty.lower_bound(Q, eps, A, scale))
+    else:
+        assert scale == 1.0
+
+
+def test_dual_points_that_need_a_scale_are_tried(rng):
+    Q = np.diag([2.0, 0.5])
+    penalty, A = Sparse(0.6), 10.0 * np.eye(2)
+    scale = penalty.feasible_scale(Q, 1e-3, A)
+    # W is the identity on the diagonal, and the largest eigenvalue of W^-1 Q two.
+    assert scale == pytest.approx((2.0 + 0.1) ** -0.5)
+    assert np.isfinite(penalty.lower_bound(Q, 1e-3, A, scale))
+    assert penalty.lower_bound(Q, 1e-3, A) == -np.inf
 
 
 # Structures that are known --------------------------------------------------------------------------------------------

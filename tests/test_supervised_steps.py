@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from problems import random_psd
 
+import skmtl.solvers.observed
 from skmtl.losses import LOSSES, Square
 from skmtl.objective import Problem
 from skmtl.penalties import Fixed, Sparse
 from skmtl.solvers.completed import CompletedFactor
-from skmtl.solvers.cost import WAIT, gram_product
+from skmtl.solvers.cost import WAIT, gram_product, row_product
 from skmtl.solvers.interior_point import InteriorPointStep
 from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.newton_cg import NewtonStep
@@ -190,9 +191,11 @@ def test_what_no_function_explains_is_left(rng):
     np.testing.assert_allclose(np.trace(step.solve(np.eye(2)).beyond), 2.0 * apart / 0.6**2)
 
 
+@pytest.mark.parametrize("by_grams", [True, False])
 @pytest.mark.parametrize("layout", ["complete", "gaps", "long"])
-def test_sums_of_observed_rows_are_those_of_the_formulas(layout, rng):
+def test_sums_of_observed_rows_are_those_of_the_formulas(layout, by_grams, rng, monkeypatch):
     """Every task by itself, its own rows and weights, about its own means."""
+    monkeypatch.setattr(skmtl.solvers.observed, "worth_forming_grams", lambda *_: by_grams)
     labels, rows = make_labels(rng, "ridge", layout), rng.standard_normal((N_ROWS, RANK))
     values = np.sum(rows**2, axis=0)
     for intercept in (True, False):
@@ -203,6 +206,9 @@ def test_sums_of_observed_rows_are_those_of_the_formulas(layout, rng):
         total = labels.design_weight().sum()
         assert observed.n == pytest.approx(labels.weight.sum() / N_TASKS)
         assert observed.n_rows == N_ROWS
+        by_rows = row_product(N_ROWS, RANK, labels.y.size)
+        assert observed.by_grams == by_grams
+        assert observed.product_cost == (gram_product(RANK, N_TASKS) if by_grams else by_rows)
         assert observed.n_labels == np.count_nonzero(labels.weight)
         # Gaps of a table, where its rows have one weight each.
         assert observed.n_missing == (None if layout == "long" else N_ROWS * N_TASKS - observed.n_labels)
