@@ -226,5 +226,8 @@ def test_a_step_that_gains_nothing_is_idle():
     assert describe_gains(search) == f"{start}; nothing comes from other kernels alone, graph; {gained}"
     best.kernel = "linear"
     assert describe_gains(search) == f"{start}; nothing comes from other kernels, graph; {gained}"
+    # And so is a metric that gains nothing but with the graph.
+    results["mean_test_score"] = np.array([0.5, 0.25, 0.5, 0.75])
+    assert "nothing comes from other kernels, metric alone; " in describe_gains(search)
     results["mean_test_score"] = np.full(4, np.nan)
     assert describe_gains(search) == ""

@@ -184,6 +184,16 @@ def test_one_of_the_two_must_beat_the_constant(one, other, above):
     assert not table["predictable"].iloc[0]
 
 
+@pytest.mark.parametrize(("n_folds", "loss", "sure"), [(5, 0.0, True), (4, 0.0, False), (5, 0.3, False)])
+def test_a_gain_in_each_of_five_folds_is_no_chance(n_folds, loss, sure):
+    """However much more one of them gains, which two standard errors would doubt."""
+    gains = np.array([[8.0], [0.2], [0.3], [0.2], [0.3]])[:n_folds]
+    gains[1] -= loss
+    constant = np.zeros_like(gains)
+    table = compare_scores("trace", gains, gains, constant, tasks=[], ratio=0.5, level=0.95, scoring="r2")
+    assert table["predictable"].iloc[0] == sure
+
+
 def test_a_score_that_is_worse_than_a_constant_looks_worse():
     paired = PairedScores("sparse", "pooled_r2", -0.07941, -0.0835, -0.07935, 0.00409, -0.1, 0.1)
     assert "-0.07941 with sparse" in describe_verdict(paired, kept="sparse")

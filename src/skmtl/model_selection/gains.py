@@ -74,7 +74,7 @@ def describe_gains(search: Any, steps: Sequence[str] = STEPS, *, comparison: pd.
             if now > last:
                 gained.append(f"{_called(name, kernel, at)} {now - last:+.2g}")
             else:
-                idle.append(_idle(name, first, search.best_estimator_.kernel))
+                idle.append(_idle(name, first, search.best_estimator_))
         last, at = now, kernel if now > last else at
     gained += [] if comparison is None else [_best_method(comparison)]
     if not (gained or idle) or not np.isfinite(start):
@@ -112,8 +112,8 @@ def _called(name: str, kernel: Any, before: Any) -> str:
     return name if kernel == before else f"{name} with the {kernel} kernel"
 
 
-def _idle(name: str, first: Any, used: Any) -> str:
-    """A step that gains nothing; another kernel may do so with a later step, and be used."""
-    if name != "kernel":
-        return name
-    return "other kernels" if used == first else "other kernels alone"
+def _idle(name: str, first: Any, best: Any) -> str:
+    """A step that gains nothing; with a later step it may gain, and be used."""
+    if name == "kernel":
+        return "other kernels" if best.kernel == first else "other kernels alone"
+    return "metric alone" if name == "metric" and best.metric_rounds else name

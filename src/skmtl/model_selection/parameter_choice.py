@@ -213,7 +213,8 @@ def _other_folds(search: Any, n_searched: int, n_judged: int) -> list[str]:
     if (n_folds, n_searched) == (N_FOLDS, n_judged):
         return []
     searched, judged = f"{n_folds} folds of {n_searched} rows", f"{N_FOLDS} folds of {n_judged} rows"
-    return [f"The search had {searched}; the model is judged on {judged}, so that its scores are different ones."]
+    whose = "The search" if n_searched == n_judged else "The search that chose the kernel"
+    return [f"{whose} had {searched}; the model is judged on {judged}, so that its scores are different ones."]
 
 
 def best_with_penalty(search: Any) -> int:
