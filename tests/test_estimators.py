@@ -89,7 +89,7 @@ def test_fixed_structure_is_the_kronecker_system(structure, rng):
     )
     c = np.linalg.solve(np.kron(structure, K) + n * alpha * np.eye(3 * n), Y.T.ravel()).reshape(3, n).T
     np.testing.assert_allclose(est.predict(X), K @ c @ structure, atol=1e-8)
-    assert est.solution_.gap <= 1.1e-8
+    assert est.solution_.gap <= 5.1e-8
 
 
 def test_common_component_is_a_fixed_structure(rng):

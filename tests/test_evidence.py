@@ -123,7 +123,7 @@ def test_the_noise_is_that_of_errors_at_labels_left_out(rng):
         inverse = np.linalg.inv(M)
         left_out = (inverse @ Y[known, t]) / np.diag(inverse)
         spread = 1.0 / np.sqrt(np.diag(inverse) * n * 0.05)
-        np.testing.assert_allclose(kept.scores(t), np.sort(np.abs(left_out) / spread), rtol=1e-6)
+        np.testing.assert_allclose(kept.scores(t)[0], np.sort(np.abs(left_out) / spread), rtol=1e-6)
         assert kept.noise[t] == pytest.approx(np.sqrt(np.mean((left_out / spread) ** 2)))
 
 

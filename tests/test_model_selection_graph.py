@@ -274,6 +274,6 @@ def test_scores_that_differ_look_different():
 
 def test_an_end_that_decides_does_not_look_like_zero_in_the_terminal(capsys):
     row = {"method": "sparse", "scoring": "r2", "score": 0.8427, "independent": 0.8426, "constant": 0.0}
-    numbers = {"difference": 1e-4, "low": 2e-5, "high": 1.8e-4, "verdict": "helps"}
+    numbers = {"difference": 1e-4, "low": 2e-5, "high": 1.8e-4, "verdict": "helps", "predictable": True}
     show_comparison(pd.DataFrame([{"task": task, **row, **numbers} for task in ("a", "b", "(all tasks)")]))
     assert "+0.00010 [+0.00002, +0.00018]" in capsys.readouterr().out

@@ -106,8 +106,8 @@ def test_callback_and_history_tell_the_same(rng):
     seen = []
     est = MultiTaskRegressor(kernel="rbf", solver="anderson", callback=seen.append).fit(X, Y)
     assert seen
-    # The solution's own is that of the model that is returned, of which a hundredth of tol is left to rounding.
-    assert seen[-1]["gap"] + 1e-8 == pytest.approx(est.solution_.gap, abs=1e-12)
+    # The solution's own is that of the model that is returned, of which a twentieth of tol is left to rounding.
+    assert seen[-1]["gap"] + 5e-8 == pytest.approx(est.solution_.gap, abs=1e-12)
     np.testing.assert_array_equal([s["objective"] for s in seen], est.solution_.history["objective"])
     np.testing.assert_array_equal([s["gap"] for s in seen], est.solution_.history["gap"])
 

@@ -229,11 +229,11 @@ class Solution:
         """The same of the model that is returned, whose objective was recomputed."""
         bound, margin = _outwards(objective, self.lower_bound), OUTWARD * tol * abs(objective)
         # Kernels and sums of the returned model have fewer digits than the solver's: a part of tol is theirs.
-        if objective - bound <= tol * abs(objective) - margin:
-            bound -= margin
-        elif objective - bound > tol * abs(objective):
+        if self.lost or objective - bound > tol * abs(objective):
             # With nothing to certify, a bound may be as careful as the two objectives are apart.
             bound -= 2.0 * abs(objective - self.objective)
+        elif objective - bound <= tol * abs(objective) - margin:
+            bound -= margin
         gap = (objective - bound) / max(abs(objective), np.finfo(float).tiny)
         same = replace(self, objective=objective, lower_bound=bound, gap=gap)
         if self.converged and gap <= tol:
