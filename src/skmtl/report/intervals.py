@@ -13,6 +13,7 @@ DRAWN, MOST_CHARTS, MOST_POINTS = 0.9, 24, 120
 # A share is not what it should be where it is further away than chance explains in 95 of 100 cases, and than a person
 # who has to rely on the interval would notice: of many labels, chance explains next to nothing.
 CHANCE, NOTICED = 1.96, 0.01
+SAME = " Where all labels of a task are the same, intervals are that value; all tasks together are counted without it."
 
 
 def summarize_intervals(found: pd.DataFrame, index: TaskIndex) -> dict[str, Any] | None:
@@ -32,13 +33,15 @@ def summarize_intervals(found: pd.DataFrame, index: TaskIndex) -> dict[str, Any]
         charts.append(
             {"task": index.find(name, "intervals"), "covered": _shares(rows, coverages), "points": to_json(points)}
         )
-    overall = _shares(found, coverages)
+    # A task whose labels are all the same says nothing about intervals.
+    varies = found.groupby("task")["observed"].transform("nunique") > 1
+    overall = _shares(found[varies] if varies.any() else found, coverages)
     return {
         "coverages": coverages,
         "drawn": drawn,
         "overall": overall,
         "tasks": sorted(charts, key=lambda chart: chart["task"]),
-        "verdict": _verdict(coverages, overall),
+        "verdict": _verdict(coverages, overall) + ("" if varies.all() else SAME),
     }
 
 
@@ -59,8 +62,8 @@ def _shares(rows: pd.DataFrame, coverages: list[float]) -> list[dict[str, Any] |
 def _verdict(coverages: list[float], overall: list[dict[str, Any] | None]) -> str:
     """A sentence about all tasks together.
 
-    Labels that are all the same are their interval, and are held however little it promises: of intervals that hold
-    more than they say, only labels at no end count.
+    Labels that many rows share may be ends of their interval, and are held however little it promises: of intervals
+    that hold more than they say, only labels at no end count.
     """
     known = [(c, one) for c, one in zip(coverages, overall, strict=True) if one is not None]
     off, seen = [], False
@@ -70,12 +73,10 @@ def _verdict(coverages: list[float], overall: list[dict[str, Any] | None]) -> st
         seen |= error > chance
         if error > max(chance, NOTICED):
             off.append(f"those of {100 * coverage:.0f}% hold {100 * one['share']:.0f}%")
-    same = any(one["within"] < one["share"] for _, one in known)
-    more = " Where all labels are the same, intervals are that value and hold more than they say." if same else ""
     if not off:
         how_far = "but for less than one in a hundred" if seen else "as far as chance lets us see"
-        return f"Intervals hold as many labels as they say, {how_far}.{more}"
-    return f"Intervals do not hold quite what they say: {', '.join(off)}. Labels of one row may err together." + more
+        return f"Intervals hold as many labels as they say, {how_far}."
+    return f"Intervals do not hold quite what they say: {', '.join(off)}. Labels of one row may err together."
 
 
 def interval_charts(summary: dict[str, Any] | None) -> list[dict[str, Any]]:
