@@ -75,6 +75,21 @@ def assert_same_fit(est, other, X, new, tolerance=1e-7):
 # Landmarks ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("gamma", [1e-3, 1e-2, 0.1, 1.0])
+def test_norms_are_as_exact_as_they_say(gamma, rng):
+    """Against extended precision: coefficients of landmarks that nearly span one another cancel one another."""
+    X = rng.standard_normal((40, 3))
+    fitted = make_feature_map("rbf", gamma=gamma, landmarks=X).fit(X)
+    coef = fitted.lift(rng.standard_normal((len(fitted.landmarks_), 4)))
+    points, wide = fitted.landmarks_.astype(np.longdouble), coef.astype(np.longdouble)
+    K = np.exp(-gamma * ((points[:, None] - points[None]) ** 2).sum(axis=2))
+    norm, exact = fitted.squared_norms(coef, None).sum(), float(np.sum(wide * (K @ wide)))
+    away, said = abs(norm - exact), fitted.rounding_of_norms(coef)
+    assert away < said < 1e4 * max(away, 1e-15 * exact)
+    # What cancels hardest is said to lose most, and what does not cancel loses nothing that counts.
+    assert (said > 1e-6 * exact) == (gamma < 0.1)
+
+
 @pytest.mark.parametrize("landmarks", ["uniform", "leverage", "given"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_all_rows_as_landmarks_are_the_exact_kernel(layout, landmarks, rng):

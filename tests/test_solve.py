@@ -207,6 +207,19 @@ def test_the_objective_of_the_model_makes_the_gap(objective, away):
         assert said == pytest.approx(abs(away * TOL) / abs(model.objective), rel=0.1)
 
 
+@pytest.mark.parametrize(("rounding", "certified"), [(0.3, True), (0.6, True), (0.75, False), (50.0, False)])
+def test_what_rounding_hides_of_the_objective_is_in_the_gap(rounding, certified):
+    solution = make_solution(2.0, 2.0 - 2.0 * 0.3 * TOL)
+    model = solution.returned(2.0, TOL, rounding=2.0 * rounding * TOL)
+    assert model.lower_bound <= 2.0 - 2.0 * (0.3 + rounding) * TOL * (1.0 - 1e-6)
+    assert model.gap == pytest.approx((0.3 + rounding + (0.05 if certified else 0.0)) * TOL)
+    assert model.converged == certified == ("Certified" in model.status)
+    if not certified:
+        assert model.lost
+        said = float(re.search(r"is (\S+) \(relative\) away", model.status)[1])
+        assert said == pytest.approx(rounding * TOL, rel=0.1)
+
+
 def test_what_was_not_certified_stays_so():
     solution = make_solution(1.0, 0.5)
     same = solution.returned(1.0 + 0.5 * TOL, TOL)
