@@ -16,7 +16,6 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
 from skmtl._linalg import Array
@@ -26,8 +25,6 @@ Kernel = str | Callable[..., float]
 
 # Rows evaluated against one another for the diagonal of a kernel.
 DIAGONAL_BLOCK = 64
-# Squared norms of rows, times gamma, above which distances of a Gaussian are taken from differences.
-LARGEST_PRODUCTS = 100.0
 # Binomials of higher degrees cost more than they save.
 LARGEST_DEGREE = 8
 
@@ -94,13 +91,6 @@ def kernel_diagonal(X: Any, evaluate: Callable[[Any, Any], Array]) -> Array:
     """k(x, x) at every row, from small blocks of the kernel, of shape (n,)."""
     pieces = [X[i : i + DIAGONAL_BLOCK] for i in range(0, X.shape[0], DIAGONAL_BLOCK)]
     return np.concatenate([np.diag(evaluate(piece, piece)) for piece in pieces])
-
-
-def is_narrow(X: Any, Z: Any, gamma: float) -> bool:
-    """Whether a Gaussian of dense rows shows what squared distances lose when they are taken from products of rows."""
-    if sparse.issparse(X) or sparse.issparse(Z):
-        return False
-    return bool(gamma * float(np.max(np.einsum("ij,ij->i", Z, Z), initial=0.0)) > LARGEST_PRODUCTS)
 
 
 def can_expand(degree: Any) -> bool:

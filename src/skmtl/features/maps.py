@@ -22,19 +22,18 @@ from skmtl.features.kernels import (
     KERNELS,
     Kernel,
     can_expand,
-    is_narrow,
     kernel_diagonal,
     polynomial_from,
     unknown_kernel,
 )
 from skmtl.features.landmarks import Landmarks, choose_landmarks, pivoted_cholesky
 
+# Squared norms of rows, times gamma, above which distances of a Gaussian are taken from differences.
+LARGEST_PRODUCTS = 100.0
 # Up to this condition of K_mm, what is lost of sums that are taken with K_mm for a metric is below their rounding.
 SAFE_CONDITION = 1e5
 # Exact kernels of so few rows need less than 24 MB, and nobody asks whether there is room for them.
 ROWS_THAT_FIT = 1000
-# How far a sum of independent errors may be from its expected size.
-RANDOM_SUM = 10.0
 # The squared distance of features from zero, relative to their variance, beyond which polynomials lose digits.
 FAR = 10.0
 
@@ -197,7 +196,7 @@ class KernelMap(FeatureMap):
         gamma = (self.params or {}).get("gamma") or 1.0 / X.shape[1]
         # What overflows is refused with a sentence by those who read it.
         with np.errstate(over="ignore", invalid="ignore"):
-            if self.kernel == "rbf" and is_narrow(one, two, gamma):
+            if self.kernel == "rbf" and _is_narrow(one, two, gamma):
                 return np.exp(-gamma * cdist(one, two, "sqeuclidean"))
             K = pairwise_kernels(one, two, metric=self.kernel, filter_params=True, **(self.params or {}))
         return np.asarray(K, dtype=float)
@@ -212,6 +211,12 @@ class KernelMap(FeatureMap):
         if callable(self.kernel) or not KERNELS[self.kernel].of_differences or sparse.issparse(X):
             return X
         return X - self.origin_
+
+
+def _is_narrow(X: Any, Z: Any, gamma: float) -> bool:
+    """Whether a Gaussian of dense rows shows what squared distances lose when they are taken from products of rows."""
+    dense = not (sparse.issparse(X) or sparse.issparse(Z))
+    return dense and bool(gamma * float(np.max(np.einsum("ij,ij->i", Z, Z), initial=0.0)) > LARGEST_PRODUCTS)
 
 
 class PrecomputedMap(FeatureMap):
@@ -297,9 +302,9 @@ class NystroemMap(KernelMap):
         return np.asarray(np.sum((self.factor_.T @ coef) ** 2, axis=0))
 
     def rounding_of_norms(self, coef: Array) -> float:
-        # Products c_i k_ij c_j have errors of about eps |c_i c_j| sqrt(k_ii k_jj), each its own: eps ||C' diag(K) C||.
+        # Products c_i k_ij c_j have errors of about eps |c_i c_j| sqrt(k_ii k_jj); their sum is seldom 5 eps ||G||.
         own = np.sum(self.factor_**2, axis=1)[:, None]
-        return RANDOM_SUM * float(np.finfo(float).eps * linalg.norm(coef.T @ (own * coef)))
+        return 10.0 * float(np.finfo(float).eps * linalg.norm(coef.T @ (own * coef)))
 
 
 def make_feature_map(

@@ -5,7 +5,8 @@ an iteration has calls to make whatever its size. With L labels, N entries of th
 tasks, a fit needs about
 
 - ``labels``: the kernel between rows, two factors of L x L, and steps that reuse them at near structures;
-- ``tasks``: a factor of the labels of each task, for steps with what joins the tasks;
+- ``tasks``: a factor of the labels of each task, or one decomposition for tasks with labels at the same rows, for
+  steps with what joins them;
 - ``completed``: two factors of N x N, and steps of the complete table;
 - ``features``: the products of the features of each task, and a factor of r T x r T for every structure;
 - ``iterative``: products with the labels that are there, their number from how well the complete labels stand for them.
@@ -20,6 +21,7 @@ import numpy as np
 from skmtl._linalg import Array, largest_eigenvalue
 
 if TYPE_CHECKING:
+    from skmtl.solvers.entries import Entries
     from skmtl.solvers.observed import Observed
 
 # An operation of a product of matrix and vector, and a step that calls some functions, in operations of a product of
@@ -142,12 +144,8 @@ def roads(observed: "Observed", alpha: float, steps: float | None = None) -> dic
             step = 2.0 * WAIT * n_labels**2 + product
             kernel = min(n_rows, n_labels) ** 2 * r + WAIT * n_labels**2
             costs["labels"] = kernel + FEW_FACTORS * n_labels**3 / 3.0 + FACTOR_STEPS * step
-        counts = _label_counts(observed)
-        if np.sum(counts**2) <= LARGEST:
-            step = product + 2.0 * WAIT * float(np.sum(counts**2)) + n_tasks * CALL
-            factors = FACTORS * float(np.sum(counts**3)) / 3.0
-            # The more functions matter to each label, the less a task hears of the others.
-            costs["tasks"] = (factors + TASK_STRUCTURES * TASK_STEPS * step) / max(x, 1e-3) ** 8
+        if np.sum(_label_counts(observed) ** 2) <= LARGEST:
+            costs["tasks"] = _cost_of_blocks(observed.entries(), product, x)
         missing = observed.n_missing
         if missing is not None and missing**2 <= LARGEST:
             small = min(n_rows, r)
@@ -155,6 +153,22 @@ def roads(observed: "Observed", alpha: float, steps: float | None = None) -> dic
             factor = missing**2 * small + missing**3 / 3.0
             costs["completed"] = FEW_FACTORS * factor + FACTOR_STEPS * step
     return costs
+
+
+def _cost_of_blocks(entries: "Entries", product: float, x: float) -> float:
+    """The cost of the road ``tasks``: of panels, and of tasks apart."""
+    alone = entries.counts[entries.tasks_apart].astype(float)
+    factors = FACTORS * float(np.sum(alone**3)) / 3.0
+    step = product + 2.0 * WAIT * float(np.sum(alone**2)) + len(alone) * CALL
+    for panel in entries.panels:
+        m, p = panel.common.shape
+        factors += EIGH * float(m) ** 3 + TASK_STRUCTURES * p * CALL
+        step += 4.0 * p * m**2 + CALL
+    # The more functions matter to each label, the less a task hears of the others; of those in its panel it hears all.
+    apart, n_tasks = 1.0 - entries.joined_share, len(entries.counts)
+    # A second derivative that is not exact takes many more structures where relations are as many as labels.
+    structures = TASK_STRUCTURES * (1.0 + 30.0 * (apart * n_tasks * (n_tasks + 1) / 2.0 / len(entries)) ** 3)
+    return (factors + structures * TASK_STEPS * step) / max(x, 1e-3) ** (8.0 * apart)
 
 
 def factor_cost(observed: "Observed", road: str) -> float:
