@@ -10,8 +10,8 @@ from skmtl.penalties import Sparse
 from skmtl.solvers.cost import choose_road, roads
 from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.observed import ObservedRows
-from skmtl.solvers.systems import LabelFactor
-from skmtl.solvers.task_factors import PanelFactor, TaskFactor, within_blocks
+from skmtl.solvers.systems import LabelFactor, MeanSystem, label_products
+from skmtl.solvers.task_factors import PanelFactor, TaskFactor, TaskSystem, within_blocks
 from skmtl.targets import TableLabels
 
 N_ROWS, N_TASKS, RIDGE = 60, 6, 0.3
@@ -154,3 +154,24 @@ def test_fits_of_panels_are_those_of_other_roads(rng, fit_intercept, monkeypatch
         assert est.solution_.converged
         objectives.append(est.solution_.objective)
     assert objectives[0] == pytest.approx(objectives[1], rel=1e-8)
+
+
+@pytest.mark.parametrize(("n_rows", "n_labels"), [(4, 8), (3, 5)])
+def test_density_counts_rows_that_have_labels(rng, n_rows, n_labels):
+    known = np.zeros((N_ROWS, 2), dtype=bool)
+    known[:n_rows] = True
+    known[0, 1] = n_labels == 2 * n_rows
+    assert entries_of(rng, known).density == n_labels / (2 * n_rows)
+
+
+def test_the_second_derivative_is_a_mean_of_blocks_and_all_tasks(rng):
+    """The more labels other blocks have at the same rows, the more of the second."""
+    A, D = random_psd(rng, N_TASKS), random_psd(rng, N_TASKS) - random_psd(rng, N_TASKS)
+    known = known_in_panels(rng)
+    observed = observe(rng, known)
+    entries, P = observed.entries(), rng.standard_normal((N_ROWS, N_TASKS))
+    factor = TaskFactor(entries, A, RIDGE)
+    by_mean, by_blocks = MeanSystem(observed, A, RIDGE).along(P)(D), label_products(factor, entries, P)(D)
+    mean = 0.5 * known.mean() * (1.0 - 8 / 30)
+    expected = mean * by_mean + (1.0 - mean) * by_blocks
+    np.testing.assert_allclose(TaskSystem(factor, observed, A, RIDGE).along(P)(D), expected, rtol=1e-9)

@@ -166,8 +166,8 @@ def _cost_of_blocks(entries: "Entries", product: float, x: float) -> float:
         step += 4.0 * p * m**2 + CALL
     # The more functions matter to each label, the less a task hears of the others; of those in its panel it hears all.
     apart, n_tasks = 1.0 - entries.joined_share, len(entries.counts)
-    # A second derivative that is not exact takes many more structures where relations are as many as labels.
-    structures = TASK_STRUCTURES * (1.0 + 30.0 * (apart * n_tasks * (n_tasks + 1) / 2.0 / len(entries)) ** 3)
+    # A second derivative that is not exact takes many more structures where there are few labels for each relation.
+    structures = TASK_STRUCTURES * (1.0 + (2.0 * apart * n_tasks * (n_tasks + 1) / len(entries)) ** 4)
     return (factors + structures * TASK_STEPS * step) / max(x, 1e-3) ** (8.0 * apart)
 
 

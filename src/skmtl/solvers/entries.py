@@ -73,6 +73,11 @@ class Entries:
         """Tasks with labels at the same rows."""
         return find_panels(self)
 
+    @cached_property
+    def density(self) -> float:
+        """The share of labels that are there, of rows that have any."""
+        return len(self) / max(len(np.unique(self.row)) * len(self.counts), 1)
+
     @property
     def joined_share(self) -> float:
         """The share of pairs of tasks that are in one panel."""

@@ -131,8 +131,8 @@ def within_blocks(entries: Entries, A: Array) -> Array:
 class TaskSystem(MeanSystem):
     """How P moves with the structure, from the blocks and from the mean of all tasks, at least half of the first.
 
-    The first hears nothing of tasks in other blocks, the second thinks that all tasks have labels everywhere. The more
-    pairs of tasks are in one block, the nearer is the first to the truth.
+    The first hears nothing of tasks in other blocks, the second thinks that all tasks have labels everywhere. The fewer
+    labels other blocks have at the same rows, the nearer is the first to the truth.
     """
 
     def __init__(self, factor: TaskFactor, observed: Observed, A: Array, ridge: float) -> None:
@@ -143,5 +143,5 @@ class TaskSystem(MeanSystem):
         """D -> P' Phi' M^-1 Phi P D, nearly."""
         entries = self._observed.entries()
         by_mean, by_blocks = super().along(P), label_products(self._factor, entries, P)
-        share = 0.5 + 0.5 * entries.joined_share
-        return lambda D: (1.0 - share) * by_mean(D) + share * by_blocks(D)
+        mean = 0.5 * entries.density * (1.0 - entries.joined_share)
+        return lambda D: mean * by_mean(D) + (1.0 - mean) * by_blocks(D)
