@@ -35,25 +35,48 @@ def check_loo(loss: Loss, score: str) -> None:
         raise ValueError(f'scoring={score!r} is not possible with cv="loo"; choose one of {", ".join(SCORES)}.')
 
 
-def search_loo(
-    score: Callable[[Labels, Array], Array],
-    progress: Callable[[], None],
-    source: TrainingSource,
-    candidates: Sequence[Candidate],
-) -> CandidateScores:
-    """Score every candidate on rows left out in turn, with the structure learned on all rows.
+class LeftOut:
+    """Scores of rows left out in turn: of all of them, and of groups, from which their error is judged.
 
-    ``score`` is that of several predictions of the same labels, along the first axis.
+    Parameters
+    ----------
+    labels : Labels
+        Of all rows, in the units of y.
+    score : callable
+        Of labels and several predictions of them, along the first axis.
     """
+
+    def __init__(self, labels: Labels, score: Callable[[Labels, Array], Array]) -> None:
+        self._labels, self._score = labels, score
+        self._groups = [(some := labels.take(rows), _places(labels, some, rows)) for rows in _groups(labels.n_rows)]
+
+    def evaluate(self, training: Training, fits: Sequence[tuple[Array, float]]) -> tuple[Array, Array]:
+        """Scores of structures and alphas on the groups, (n_fits, n_groups), and on all rows, (n_fits,)."""
+        leave_out = make_leave_one_out(training.design, training.labels, intercept=training.intercept)
+        scores, means, step = [], [], max(BATCH_ENTRIES // self._labels.y.size, 1)
+        for start in range(0, len(fits), step):
+            F = training.scaling.restore(self._labels, leave_out.predict(fits[start : start + step]))
+            means.append(self._score(self._labels, F))
+            scores.append(np.transpose([self._score(some, F[:, places]) for some, places in self._groups]))
+        return np.concatenate(scores), np.concatenate(means)
+
+
+def search_loo(
+    left_out: LeftOut, progress: Callable[[], None], source: TrainingSource, candidates: Sequence[Candidate]
+) -> CandidateScores:
+    """Score every candidate on rows left out in turn, with the structure learned on all rows."""
     if source.model.metric_rounds:
         raise ValueError("metric_rounds needs folds: a metric that has seen a row cannot be judged by it. Use cv=5.")
     with single_threaded(source.data.labels.n_rows, SMALL_DECOMPOSITION):
         training = source.whole()
         structures = list(_learn_structures(training, candidates, search_effort(source.model)))
-        scores, means = _score_structures(training, candidates, structures, score)
+        fits = [
+            (predictor_structure(A, one.settings.common), one.settings.alpha)
+            for one, A in zip(candidates, structures, strict=True)
+        ]
+        scores, means = left_out.evaluate(training, fits)
     progress()
-    edges = np.array([[float(count_edges(A))] for A in structures])
-    return CandidateScores(scores, edges, means)
+    return CandidateScores(scores, np.array([[float(count_edges(A))] for A in structures]), means)
 
 
 def _learn_structures(training: Training, candidates: Sequence[Candidate], effort: Effort) -> Iterator[Array]:
@@ -61,28 +84,6 @@ def _learn_structures(training: Training, candidates: Sequence[Candidate], effor
     learned = learn_all(training, [one for one in candidates if not one.penalty.known], effort)
     for one in candidates:
         yield one.penalty.structure(training.labels.n_tasks) if one.penalty.known else next(learned)[1].structure
-
-
-def _score_structures(
-    training: Training,
-    candidates: Sequence[Candidate],
-    structures: Sequence[Array],
-    score: Callable[[Labels, Array], Array],
-) -> tuple[Array, Array]:
-    """Scores on groups of rows, (n_candidates, n_groups), and on all rows, (n_candidates,), each row left out."""
-    labels = training.data.labels
-    leave_out = make_leave_one_out(training.design, training.labels, intercept=training.intercept)
-    groups = [(some := labels.take(rows), _places(labels, some, rows)) for rows in _groups(labels.n_rows)]
-    fits = [
-        (predictor_structure(A, one.settings.common), one.settings.alpha)
-        for one, A in zip(candidates, structures, strict=True)
-    ]
-    scores, means, step = [], [], max(BATCH_ENTRIES // labels.y.size, 1)
-    for start in range(0, len(fits), step):
-        F = training.scaling.restore(labels, leave_out.predict(fits[start : start + step]))
-        means.append(score(labels, F))
-        scores.append([score(some, F[:, places]) for some, places in groups])
-    return np.concatenate([np.transpose(part) for part in scores]), np.concatenate(means)
 
 
 def _places(labels: Labels, some: Labels, rows: NDArray[np.intp]) -> NDArray[np.intp]:

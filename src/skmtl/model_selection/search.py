@@ -48,7 +48,7 @@ from skmtl.model_selection.folds import (
     make_splits,
     one_ahead,
 )
-from skmtl.model_selection.loo import check_loo, loo_splits, search_loo
+from skmtl.model_selection.loo import LeftOut, check_loo, loo_splits, search_loo
 from skmtl.model_selection.metric_choice import is_scalable, score_rounds
 from skmtl.model_selection.own_strengths import score_own_strengths
 from skmtl.model_selection.recommended import make_plan, score_in_steps, wants_own_strengths
@@ -317,7 +317,7 @@ def make_run(
     name = score_name(scoring, data)
     if splits is None:
         check_loo(loss, name)
-        return partial(search_loo, own_scores(SCORES[name], data), progress)
+        return partial(search_loo, LeftOut(data.labels, own_scores(SCORES[name], data)), progress)
     evaluate = own_evaluate(name, data) if name in SCORES else scorer_evaluate(scoring, model, data)
     return partial(search_folds, splits=splits, evaluate=evaluate, n_jobs=n_jobs, progress=progress)
 
