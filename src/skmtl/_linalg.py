@@ -82,10 +82,8 @@ def inverse_spd(A: Array) -> Array | None:
     inverse, info = linalg.lapack.dpotri(factor, lower=1)
     if info != 0:
         return None
-    # dpotri fills the lower triangle alone, and above it are zeros.
-    whole = inverse + inverse.T
-    np.fill_diagonal(whole, np.diag(inverse))
-    return whole
+    # dpotri fills the lower triangle alone.
+    return inverse + np.tril(inverse, -1).T
 
 
 def cholesky(form: Callable[[], Array], *, lower: bool) -> Array:
