@@ -57,7 +57,7 @@ def test_a_row_left_out_is_a_refit_without_it(layout, kernel, intercept, rng):
     labels, (rows, tasks, y, weight) = make_labels(layout, rng, n, intercept=intercept)
     feature_map, Z = (LinearMap(), X) if kernel == "linear" else (PrecomputedMap(), K)
     design = make_design(feature_map, Z, labels.design_weight(), intercept=intercept, overwrite=False)
-    predictions = make_leave_one_out(design, labels, intercept=intercept).predict(STRUCTURES, alpha)
+    predictions = make_leave_one_out(design, labels, intercept=intercept).predict([(A, alpha) for A in STRUCTURES])
     ridge = weight.sum() / 3 * alpha
     for A, F in zip(STRUCTURES, predictions, strict=True):
         assert F.shape == labels.y.shape
@@ -79,7 +79,7 @@ def test_the_only_label_of_a_task_is_predicted_by_its_mean(kernel, rng):
     labels = TableLabels(y, weight)
     Z, feature_map = (X, LinearMap()) if kernel == "linear" else (gram(X, kernel), PrecomputedMap())
     design = make_design(feature_map, Z, labels.design_weight(), intercept=True, overwrite=False)
-    (F,) = make_leave_one_out(design, labels, intercept=True).predict([STRUCTURES[1]], 1e-2)
+    (F,) = make_leave_one_out(design, labels, intercept=True).predict([(STRUCTURES[1], 1e-2)])
     assert np.all(np.isfinite(F))
     assert F[0, 2] == 0.0
 

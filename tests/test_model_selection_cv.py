@@ -23,6 +23,7 @@ from sklearn.model_selection import (
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skmtl.model_selection.search
+import skmtl.solvers.design
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, edge_stability
 from skmtl.model_selection import SCORES, MultiTaskClassifierCV, MultiTaskRegressorCV, target_scores
 from skmtl.model_selection.candidates import Candidate, CandidateScores, choose, make_results
@@ -550,6 +551,19 @@ def test_folds_that_a_thread_opens_are_the_same(rng, monkeypatch):
         found.append((search.cv_results_["mean_test_score"], search.predict(X)))
     np.testing.assert_array_equal(found[0][0], found[1][0])
     np.testing.assert_array_equal(found[0][1], found[1][1])
+
+
+@pytest.mark.parametrize("best", [0, 1, 2])
+def test_the_best_width_is_decomposed_once(best, rng, monkeypatch):
+    """Relations are learned at the best width and the last fit is made there, wherever it stands in the grid."""
+    X, Y = related_tasks(rng, 40, 3)
+    decomposed, decompose = [], skmtl.solvers.design.eigh_in_place
+    monkeypatch.setattr(skmtl.solvers.design, "eigh_in_place", lambda M: decomposed.append(len(M)) or decompose(M))
+    gammas = [100.0, 200.0, 400.0]
+    gammas[best] = 0.05
+    search = MultiTaskRegressorCV(kernel="rbf", gammas=gammas, cv="loo").fit(X, Y)
+    assert search.gamma_ == 0.05
+    assert decomposed == [40, 40, 40]
 
 
 def test_a_thread_that_fails_is_heard(rng, monkeypatch):

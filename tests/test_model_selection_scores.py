@@ -8,7 +8,8 @@ from sklearn.metrics import accuracy_score, average_precision_score, r2_score, r
 from skmtl import MultiTaskClassifierCV
 from skmtl.model_selection import SCORES, target_scores
 from skmtl.model_selection.score_words import SCORE_WORDS, call_score, explain_score
-from skmtl.targets import LongLabels, TableLabels
+from skmtl.model_selection.scores import own_score, own_scores
+from skmtl.targets import ClassCoding, LongLabels, NumberCoding, TableLabels, TaskData
 
 
 def reference(name, y, f, weight):
@@ -48,6 +49,23 @@ def test_long_entries_score_like_the_table(name, rng):
     column = LongLabels.from_rows(Y.ravel(), np.ones(60), tasks, 3)
     by_task = SCORES[name].per_task(column, column.arrange(F.ravel()), None)
     np.testing.assert_allclose(SCORES[name].per_task(table, F, None), by_task, rtol=1e-12)
+
+
+@pytest.mark.parametrize("long", [True, False])
+@pytest.mark.parametrize("name", SCORES)
+def test_many_predictions_score_like_one_after_the_other(name, long, rng):
+    """A task without labels, and a constant one, are among them."""
+    Y, weight = rng.standard_normal((20, 4)), rng.uniform(0.5, 2.0, (20, 4))
+    Y[:, 2], weight[:, 3] = 1.0, 0.0
+    tasks = np.arange(20) % 4
+    rows = (Y[np.arange(20), tasks], weight[np.arange(20), tasks], tasks, 4)
+    labels = LongLabels.from_rows(*rows) if long else TableLabels(Y, weight)
+    coding = ClassCoding.of_indicators() if SCORES[name].for_classes else NumberCoding(False)
+    data = TaskData(np.zeros((20, 1)), labels, coding, np.arange(4), 1, None, np.arange(20), 20)
+    some = labels.take(np.arange(3, 15))
+    F = rng.standard_normal((5, *some.y.shape))
+    one, several = own_score(SCORES[name], data), own_scores(SCORES[name], data)
+    np.testing.assert_allclose(several(some, F), [one(some, part) for part in F], rtol=1e-12)
 
 
 def test_a_score_that_is_not_defined_is_left_out():

@@ -1,6 +1,6 @@
 """Time to a selected model beside GPyTorch's ICM, 500 rows and 10 tasks: ``python benchmarks/peers/icm_time.py``.
 
-Processor time with one thread, from data to predictions.
+Processor time with one thread, from data to predictions, the least of three runs.
 """
 
 import time
@@ -15,6 +15,7 @@ from skmtl import MultiTaskRegressorCV
 from skmtl.datasets import make_sparse_tasks
 from skmtl.model_selection import quick_search, target_scores
 
+REPEATS = 3
 # Strengths of a coarse grid, for a kernel whose diagonal is one.
 ALPHAS = np.logspace(-1, -6, 6)
 
@@ -47,9 +48,13 @@ def fit_in_two(X, Y):
 
 
 def measure(work):
-    start = time.process_time()
-    result = work()
-    return time.process_time() - start, result
+    """The least time of several runs, for others on the machine can only add to it, and the result."""
+    times = []
+    for _ in range(REPEATS):
+        start = time.process_time()
+        result = work()
+        times.append(time.process_time() - start)
+    return min(times), result
 
 
 def arrmse(problem, F):

@@ -176,7 +176,10 @@ def default_gammas(kernel: Kernel, X: Any) -> list[float | None]:
     rows = rows[:: -(-rows.shape[0] // ROWS_FOR_MEDIAN)]
     between = facts.distances(rows)[np.triu_indices(rows.shape[0], 1)]
     between = between[between > 0.0]
-    return [factor / float(np.median(between)) for factor in GAMMA_FACTORS] if len(between) else [None]
+    if not len(between):
+        return [None]
+    middle = float(np.median(between))
+    return [factor / middle for factor in GAMMA_FACTORS]
 
 
 def is_auto(kernel: Any) -> bool:
@@ -302,10 +305,10 @@ def make_results(candidates: Sequence[Candidate], outcome: CandidateScores) -> d
     shown = [{**row, "penalty": c.penalty.name, **c.own} for row, c in zip(params, candidates, strict=True)]
     results: dict[str, Any] = {"params": params}
     for name in dict.fromkeys(name for row in shown for name in row):
-        results[f"param_{name}"] = np.ma.MaskedArray(np.empty(len(params), dtype=object), mask=True)
-        for i, row in enumerate(shown):
-            if name in row:
-                results[f"param_{name}"][i] = row[name]
+        # Values may be sequences, which would become another axis if all were given at once.
+        column = np.empty(len(params), dtype=object)
+        column[:] = [row.get(name) for row in shown]
+        results[f"param_{name}"] = np.ma.MaskedArray(column, mask=[name not in row for row in shown])
     for k, scores in enumerate(outcome.scores.T):
         results[f"split{k}_test_score"] = scores
     results["mean_test_score"] = outcome.means
@@ -326,12 +329,12 @@ def learn_by_alpha(
     training: Training, candidates: Sequence[Candidate], effort: Effort
 ) -> Iterator[tuple[float, list[Answer]]]:
     """What the candidates learned, those in a row with the same alpha together."""
-    answers = _learn_all(training, candidates, effort)
+    answers = learn_all(training, candidates, effort)
     for alpha, some in groupby(answers, key=lambda answer: answer[0].settings.alpha):
         yield alpha, list(some)
 
 
-def _learn_all(training: Training, candidates: Sequence[Candidate], effort: Effort) -> Iterator[Answer]:
+def learn_all(training: Training, candidates: Sequence[Candidate], effort: Effort) -> Iterator[Answer]:
     """Learn the candidates in order, each from its neighbour at the same alpha, or from itself at the last one."""
     last: dict[Any, Array] = {}
     for candidate in candidates:

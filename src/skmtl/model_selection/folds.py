@@ -85,8 +85,8 @@ def has_few_labels(data: TaskData) -> bool:
 
 def test_labels(labels: Labels, train: NDArray[np.intp], test: NDArray[np.intp]) -> Labels:
     """The labels of test rows, except of tasks without any among the training rows: nobody can predict them."""
-    known = labels.take(train).stats().total > 0.0
-    return labels.take(test).reweighted(known.astype(float))
+    some = labels.take(train)
+    return labels.take(test).reweighted((some.sums(some.weight) > 0.0).astype(float))
 
 
 def _grouped(groups: Index, n_folds: int) -> Iterator[Split]:

@@ -14,7 +14,7 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from skmtl._linalg import Array, Mask, mean_known
 from skmtl._validation import check_rows, check_targets, check_task_names, check_weight
 from skmtl.estimators.base import assign
-from skmtl.model_selection.candidates import Answer, candidate_estimator
+from skmtl.model_selection.candidates import Answer, candidate_estimator, row_means
 from skmtl.model_selection.folds import Fold, Split, test_labels
 from skmtl.model_selection.ranking import average_precision, roc_auc
 from skmtl.targets import ErrorSums, Labels, TableLabels, TaskData
@@ -47,6 +47,8 @@ class Score:
         Whether labels are -1 and +1, and predictions their scores.
     of_order : bool
         Whether it sees nothing of predictions but their order.
+    of_errors : bool
+        Whether it is the mean over tasks of what squared errors add up to, so that many predictions are scored at once.
     """
 
     per_task: PerTask
@@ -54,6 +56,7 @@ class Score:
     sign: float = 1.0
     for_classes: bool = False
     of_order: bool = False
+    of_errors: bool = False
 
     def signed(self, labels: Labels, F: Array, variance: Array | None = None) -> Array:
         """The score of each task, more is better; NaN for tasks whose labels are all the same, where others are not."""
@@ -128,10 +131,10 @@ def _ranked(score: Callable[[Mask, Array, Array], float], labels: Labels, F: Arr
 
 
 SCORES: dict[str, Score] = {
-    "pooled_r2": Score(_pooled_r2),
+    "pooled_r2": Score(_pooled_r2, of_errors=True),
     "r2": Score(_r2, _r2_as_scored),
-    "nmse": Score(_nmse, sign=-1.0),
-    "arrmse": Score(_rrmse, sign=-1.0),
+    "nmse": Score(_nmse, sign=-1.0, of_errors=True),
+    "arrmse": Score(_rrmse, sign=-1.0, of_errors=True),
     "task_accuracy": Score(_accuracy, for_classes=True),
     "accuracy": Score(_accuracy, _accuracy_as_scored, for_classes=True),
     "average_precision": Score(_average_precision, for_classes=True, of_order=True),
@@ -235,6 +238,18 @@ def own_score(score: Score, data: TaskData) -> Callable[[Labels, Array], float]:
 
     def evaluate(test: Labels, F: Array) -> float:
         return score.signed_total(test, F, variance, one_class=one_class)
+
+    return evaluate
+
+
+def own_scores(score: Score, data: TaskData) -> Callable[[Labels, Array], Array]:
+    """The same for several predictions of the same labels, along the first axis."""
+    one, variance = own_score(score, data), data.labels.stats().spread ** 2
+
+    def evaluate(test: Labels, F: Array) -> Array:
+        if score.of_errors:
+            return row_means(score.signed(test, F, variance))
+        return np.array([one(test, some) for some in F])
 
     return evaluate
 

@@ -48,7 +48,7 @@ from skmtl.model_selection.folds import (
     make_splits,
     one_ahead,
 )
-from skmtl.model_selection.loo import check_loo, loo_splits, search_loo
+from skmtl.model_selection.loo import LeftOut, check_loo, loo_splits, search_loo
 from skmtl.model_selection.metric_choice import is_scalable, score_rounds
 from skmtl.model_selection.own_strengths import score_own_strengths
 from skmtl.model_selection.recommended import make_plan, score_in_steps, wants_own_strengths
@@ -56,7 +56,7 @@ from skmtl.model_selection.scores import (
     SCORES,
     Evaluate,
     own_evaluate,
-    own_score,
+    own_scores,
     score_name,
     scorer_evaluate,
     sees_order,
@@ -66,6 +66,8 @@ from skmtl.targets import TaskData
 
 # Inverse widths between those of the grid, on both sides of the best one.
 FINER = (0.5, 2.0)
+# The best decomposition so far is kept beside the one at hand, where a kernel and its eigenvectors need 64 MB at most.
+ROWS_TO_KEEP = 2000
 NO_SCORES = CandidateScores(np.empty((0, 0)), np.empty((0, 0)), np.empty(0))
 # Scores candidates on the training sets of a source.
 Run = Callable[[TrainingSource, Sequence[Candidate]], CandidateScores]
@@ -110,21 +112,30 @@ def select(search: Any, model: Any, data: TaskData, loss: Loss) -> Selection:
 
 
 class _Sources:
-    """Opens training sets; the last ones, and those that learn a metric, are kept, for they are asked for again."""
+    """Opens training sets; some of them are kept, for they are asked for again.
+
+    They are the last ones, those that learn a metric and, where memory allows, the best ones so far.
+    """
 
     def __init__(self, model: Any, data: TaskData, loss: Loss) -> None:
         self.model, self.data, self.loss = model, data, loss
         self._last: TrainingSource | None = None
+        self._best: TrainingSource | None = None
         self._kept: list[TrainingSource] = []
 
     def keep(self, source: TrainingSource) -> None:
         """Return this source when its geometry is asked for."""
         self._kept.append(source)
 
+    def keep_best(self, geometry: Geometry) -> None:
+        """The same for the source of a geometry that was opened, until there is a better one."""
+        if self.data.labels.n_rows <= ROWS_TO_KEEP:
+            self._best = self.open(geometry)
+
     def open(self, geometry: Geometry) -> TrainingSource:
         """Training sets of one geometry."""
-        for source in (*self._kept, *([self._last] if self._last else [])):
-            if Geometry.from_estimator(source.model) == geometry:
+        for source in (*self._kept, self._best, self._last):
+            if source is not None and Geometry.from_estimator(source.model) == geometry:
                 return source
         self._last = TrainingSource(clone(self.model).set_params(**geometry.params()), self.data, self.loss)
         return self._last
@@ -197,6 +208,7 @@ class _Stages:
             self._scored.append(self._score(self._sources.open(geometry), [self._alone]))
             if not self._scored[-1][1].finished:
                 break
+            self._sources.keep_best(_best(self._scored).geometry)
 
     def _try_kernels(self) -> None:
         self._try(self._grid)
@@ -305,8 +317,7 @@ def make_run(
     name = score_name(scoring, data)
     if splits is None:
         check_loo(loss, name)
-        own = own_score(SCORES[name], data)
-        return partial(search_loo, own, progress)
+        return partial(search_loo, LeftOut(data.labels, own_scores(SCORES[name], data)), progress)
     evaluate = own_evaluate(name, data) if name in SCORES else scorer_evaluate(scoring, model, data)
     return partial(search_folds, splits=splits, evaluate=evaluate, n_jobs=n_jobs, progress=progress)
 

@@ -46,8 +46,11 @@ class Residuals(NamedTuple):
 class LeaveOneOut(Protocol):
     """Predictions for every row by a fit without it, for any alpha and any structure."""
 
-    def predict(self, structures: Sequence[Array], alpha: float) -> list[Array]:
-        """Predictions of a row left out, laid out like the labels, for each structure that a predictor sees."""
+    def predict(self, fits: Sequence[tuple[Array, float]]) -> Array:
+        """Predictions of a row left out, laid out like the labels, for each structure and alpha.
+
+        The first axis is that of the fits; the structures are those that a predictor sees.
+        """
 
     def residuals(self, A: Array, alpha: float) -> Residuals:
         """The errors there, and how large they are to be expected."""
@@ -81,28 +84,31 @@ class CompleteLeaveOneOut:
         self._projected = self._V.T @ weighted
         # The share of each row outside the range of the kernel and the constant, which is nothing at full rank:
         # divided by n alpha, rounding would count.
-        outside = float(self._V.shape[1] < np.count_nonzero(weight) - intercept)
-        self._null = outside * np.maximum(1.0 - constant - self._V2.sum(axis=1), 0.0)[:, None]
-        self._rest = outside * (weighted - self._V @ self._projected)
+        self._outside, self._idle = self._V.shape[1] < np.count_nonzero(weight) - intercept, not np.all(weight > 0.0)
+        self._null = float(self._outside) * np.maximum(1.0 - constant - self._V2.sum(axis=1), 0.0)[:, None]
+        self._rest = float(self._outside) * (weighted - self._V @ self._projected)
 
-    def predict(self, structures: Sequence[Array], alpha: float) -> list[Array]:
-        ridge = float(self._weight.sum()) * alpha
-        bases = [eigh(A) for A in structures]
+    def predict(self, fits: Sequence[tuple[Array, float]]) -> Array:
+        bases = [eigh(A) for A, _ in fits]
         a, U = (
             np.concatenate([values for values, _ in bases]),
             np.concatenate([vectors for _, vectors in bases], axis=1),
         )
-        # All structures at once: the products with V are those that cost.
+        ridge = np.repeat([float(self._weight.sum()) * alpha for _, alpha in fits], len(U))
+        # All fits at once: the products with V are those that cost.
         inverse = 1.0 / (self._values[:, None] * np.maximum(a, 0.0) + ridge)
-        C = self._V @ ((self._projected @ U) * inverse) + (self._rest @ U) / ridge
-        H = self._V2 @ inverse + self._null / ridge
+        C = self._V @ ((self._projected @ U) * inverse)
+        H = self._V2 @ inverse
+        if self._outside:
+            C += (self._rest @ U) / ridge
+            H += self._null / ridge
         root = np.sqrt(self._weight)[:, None]
-        error = np.divide(C, H * root, out=np.zeros_like(C), where=root > 0.0)
-        parts = np.split(error, len(structures), axis=1)
-        return [
-            (self._targets - part @ vectors.T).reshape(self._shape)
-            for part, (_, vectors) in zip(parts, bases, strict=True)
-        ]
+        # A row without weight is in nobody's way.
+        error = np.divide(C, H * root, out=np.zeros_like(C), where=root > 0.0) if self._idle else C / (H * root)
+        n, n_tasks = self._targets.shape
+        parts = error.reshape(n, len(fits), n_tasks).transpose(1, 0, 2)
+        back = U.reshape(n_tasks, len(fits), n_tasks).transpose(1, 2, 0)
+        return (self._targets - parts @ back).reshape(-1, *self._shape)
 
     def residuals(self, A: Array, alpha: float) -> Residuals:
         ridge, (a, U) = float(self._weight.sum()) * alpha, eigh(A)
@@ -112,7 +118,7 @@ class CompleteLeaveOneOut:
         # (N_BB)^-1 = U diag(1 / H_i) U' / w_i at the labels B of row i, and it is n alpha times their covariance.
         weight = self._weight[:, None]
         variance = np.divide((1.0 / H) @ (U**2).T, ridge * weight, out=np.full(H.shape, np.inf), where=weight > 0.0)
-        error = self._targets - self.predict([A], alpha)[0].reshape(H.shape)
+        error = self._targets - self.predict([(A, alpha)])[0].reshape(H.shape)
         known = self._weight > 0.0
         together = (U * np.mean(1.0 / H[known] / weight[known], axis=0)) @ U.T / ridge
         error = np.where(weight > 0.0, error, 0.0)
@@ -138,8 +144,8 @@ class MissingLeaveOneOut:
                 f"leaving one out of {len(entries)} labels, some missing, needs a matrix that is too large; use folds."
             )
 
-    def predict(self, structures: Sequence[Array], alpha: float) -> list[Array]:
-        return [self._predict(A, alpha) for A in structures]
+    def predict(self, fits: Sequence[tuple[Array, float]]) -> Array:
+        return np.stack([self._predict(A, alpha) for A, alpha in fits])
 
     def _predict(self, A: Array, alpha: float) -> Array:
         entries, predictions = self._observed.entries(), np.zeros(self._shape)

@@ -81,7 +81,7 @@ class Labels(Protocol):
         """The matrices that ``normal`` applies to each task, of shape (T, r, r)."""
 
     def sums(self, U: Array) -> Array:
-        """The sum of the entries of each task, of shape (T,)."""
+        """The sum of the entries of each task, of shape (T,); axes before those of the entries stay."""
 
     def means(self, U: Array) -> Array:
         """The weighted mean of the entries of each task, of shape (T,); NaN for a task without a label."""

@@ -100,7 +100,7 @@ class TableLabels(_InMemory):
         return np.array([_gram(Phi, column, center=center) for column in h.T])
 
     def sums(self, U: Array) -> Array:
-        return U.sum(axis=0)
+        return U.sum(axis=-2)
 
     def maxima(self, U: Array) -> Array:
         return np.max(U, axis=0, where=self.weight > 0.0, initial=-np.inf)
@@ -145,12 +145,12 @@ class TaskOrder:
         return F
 
     def reduce(self, ufunc: np.ufunc, U: Array, empty: float) -> Array:
-        """``ufunc`` over the values of each task; ``empty`` for a task without rows."""
-        result = np.full(self.n_tasks, empty)
+        """``ufunc`` over the values of each task, along the last axis; ``empty`` for a task without rows."""
+        result = np.full((*U.shape[:-1], self.n_tasks), empty)
         present = np.flatnonzero(self.counts)
         if len(present):
             # reduceat takes an empty slice for one element, so that empty tasks are left out.
-            result[present] = ufunc.reduceat(U, self.starts[present])
+            result[..., present] = ufunc.reduceat(U, self.starts[present], axis=-1)
         return result
 
 

@@ -123,7 +123,10 @@ def balance(labels: Labels) -> Labels:
 
 @dataclass(frozen=True)
 class ErrorSums:
-    """Statistics of the labels, weighted sums of squared errors and numbers of labels, each of shape (n_tasks,)."""
+    """Statistics of the labels, weighted sums of squared errors and numbers of labels, each of shape (n_tasks,).
+
+    The sums of several predictions may stand in one array, with tasks along its last axis.
+    """
 
     stats: TaskStats
     squares: Array
@@ -147,7 +150,7 @@ class ErrorSums:
         Of a constant nothing can be explained: 0 where it is predicted exactly, else 1.
         """
         error = np.divide(
-            self.squares, self.stats.total, out=np.full(len(self.squares), np.nan), where=self.stats.total > 0.0
+            self.squares, self.stats.total, out=np.full(self.squares.shape, np.nan), where=self.stats.total > 0.0
         )
         variance = self.stats.spread**2 if variance is None else variance
         constant = np.where(error > 0.0, 1.0, 0.0) + 0.0 * error
