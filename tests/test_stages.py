@@ -5,11 +5,11 @@ import pytest
 from problems import random_psd
 from scipy.linalg import helmert
 
-from skmtl.penalties import PENALTIES, Cluster, Fixed, Laplacian, Sparse, Trace, sparse
+from skmtl.penalties import PENALTIES, Cluster, Fixed, Frobenius, Laplacian, Sparse, Trace, sparse
 from skmtl.penalties._graph_newton import _backtrack, _Point, _starts, edge_ends, graph_newton, graph_structure
 from skmtl.penalties._newton import _extrapolate, active_newton, descend, soft_threshold
 from skmtl.penalties._screening import WORTH_SCREENING, assemble, components
-from skmtl.penalties._simplex import _solve_directly, _stay_inside, model_step
+from skmtl.penalties._simplex import _solve_by_cg, _solve_directly, _stay_inside, model_step
 from skmtl.penalties._structure_step import step_gap
 
 # Falling ridges -------------------------------------------------------------------------------------------------------
@@ -256,6 +256,17 @@ def test_the_least_of_a_model_over_a_simplex(seed):
     assert slopes.min() >= level - 1e-8
 
 
+def test_where_edges_are_many_their_share_says_which_preconditioner_serves(rng):
+    """The one for all edges only where nearly all of them are free."""
+    asked, free = [], np.arange(10) % 4 > 0
+    model = Quadratic(random_psd(rng, 10), rng.standard_normal(10))
+    precondition = model.preconditioner
+    model.preconditioner = lambda share: asked.append(share) or precondition(share)
+    d = _solve_by_cg(model, free, model.gradient, 1e-6)
+    assert asked == [pytest.approx(0.7)]
+    np.testing.assert_allclose(d, _solve_directly(model, np.flatnonzero(free), model.gradient), atol=1e-7)
+
+
 @pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
 def test_a_model_may_have_any_unit(unit, rng):
     H, gradient = random_psd(rng, 5), rng.standard_normal(5)
@@ -275,6 +286,14 @@ def test_edges_that_are_redundant_have_a_step_all_the_same():
     H = np.ones((2, 2))
     d = _solve_directly(Quadratic(H, None), np.arange(2), np.array([1.0, -1.0]))
     assert d[1] == -d[0] > 0.0
+
+
+@pytest.mark.parametrize("weight", [0.5, 4.0])
+def test_directions_that_s_does_not_have_count_as_rounding(weight):
+    """So that the structure has an inverse: of an S without a ridge, and where rounding makes it negative."""
+    a = np.linalg.eigvalsh(Frobenius(weight).minimize(np.diag([8.0, 1.0, 0.0, -1e-18])).structure)
+    rounding = 8.0 * np.finfo(float).eps
+    np.testing.assert_allclose(a, np.cbrt(np.array([rounding, rounding, 1.0, 8.0]) / (2.0 * weight)))
 
 
 # Bounds of graphs -----------------------------------------------------------------------------------------------------
