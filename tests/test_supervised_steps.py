@@ -18,6 +18,7 @@ from skmtl.solvers.observed_moments import ObservedMoments
 from skmtl.solvers.posterior import CompletePosterior, FeaturePosterior, LabelPosterior
 from skmtl.solvers.ridge import Ridge
 from skmtl.solvers.systems import FeatureSystem, IterativeSystem, LabelFactor
+from skmtl.solvers.task_blocks import TaskBlockSystem
 from skmtl.solvers.task_factors import TaskFactor
 from skmtl.targets import LongLabels, TableLabels
 
@@ -257,6 +258,33 @@ def test_single_precision_is_asked_for_no_more_than_it_has(rng, monkeypatch):
         # Three digits at a time.
         assert len(exact_products) <= 2 - np.log10(gap) / 4.0
     assert 0 < steps[0] <= steps[1] <= steps[2] <= 100
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e3])
+def test_blocks_of_tasks_are_solved_as_exactly_as_was_asked_for_and_not_again(unit, rng, monkeypatch):
+    """The squared norm of what is left, whitened, is at most (n alpha)^2 times the gap, of the norm of the answer."""
+    labels, rows = make_labels(rng, "ridge", "gaps"), unit * rng.standard_normal((N_ROWS, 12))
+    observed = ObservedRows(rows, np.sum(rows**2, axis=0), labels, intercept=True)
+    A, ridge, nothing = random_psd(rng, N_TASKS), 0.05 * unit**2 * observed.n, np.zeros((12, N_TASKS))
+    a, U = np.linalg.eigh(A)
+    exact, products, curve = FeatureSystem(observed, A, ridge), [], ObservedRows.curve
+    monkeypatch.setattr(ObservedRows, "curve", lambda self, W: products.append(1) or curve(self, W))
+    steps = []
+    for gap in (1e-1, 1e-4, 1e-8):
+        products.clear()
+        system = TaskBlockSystem(observed, a, U, ridge, nothing, gap)
+        # One product for each step, one before, and one to see that it is the end.
+        assert len(products) == system.steps + 2
+        left = (observed.cross - curve(observed, system.W) - ridge * np.linalg.solve(A, system.W.T).T) @ (
+            U * np.sqrt(a)
+        )
+        # The norm is first guessed, and the answer has nearly that.
+        assert np.sum(left**2) <= 4.0 * ridge**2 * gap * exact.norm
+        steps.append(system.steps)
+    assert 0 < steps[0] < steps[1] < steps[2] < 30
+    np.testing.assert_allclose(system.W, exact.W, atol=1e-3 * np.abs(exact.W).max())
+    # From the answer there is nothing to do.
+    assert TaskBlockSystem(observed, a, U, ridge, exact.W, 1e-8).steps == 0
 
 
 def test_the_norm_in_a_known_structure_has_nothing_of_directions_that_it_lacks(rng):
