@@ -523,6 +523,9 @@ def test_weights_in_blocks_have_a_column_for_each_task(blocks, rng):
             with pytest.raises(ValueError, match="sample_weight"):
                 MultiTaskRegressor().fit(X, y, sample_weight=np.ones((30, wrong)))
     MultiTaskRegressor().fit(X, Y, sample_weight=np.ones((30, 2)))
+    # A row of a long table has one label, and one weight.
+    with pytest.raises(ValueError, match="1D"):
+        MultiTaskRegressor().fit(X, Y[:, 0], tasks=np.arange(30) % 2, sample_weight=np.ones((30, 1)))
 
 
 @pytest.mark.parametrize("layout", ["gaps", "gaps and weights", "long"])
