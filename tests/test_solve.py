@@ -98,6 +98,17 @@ def test_nobody_goes_on_after_the_limit_or_where_newton_was_asked_for(problem, s
     assert f"Stopped after 7 iterations ({why})" in solution.status
 
 
+@pytest.mark.parametrize("name", ["newton", "anderson", "alternating"])
+def test_the_solver_that_was_asked_for_is_the_one_that_runs(problem, scripted, monkeypatch, name):
+    asked = scripted([(0.5 * TOL, 7, False)], [(0.5 * TOL, 7, False)])
+    plain = solving.SOLVERS["anderson"]
+    monkeypatch.setitem(
+        solving.SOLVERS, "alternating", lambda *given, **named: asked.append({"name": name}) or plain(*given, **named)
+    )
+    solve(problem, solver=name, tol=TOL)
+    assert names(asked)[0] == name
+
+
 def hide(problem, share, rng):
     """The problem where rounding hides so much that the bound falls by about this share of the objective."""
     A = problem.penalty.minimize(np.eye(3)).structure
