@@ -156,14 +156,42 @@ def test_of_targets(name, unit):
 
 
 @pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize(("away", "inside"), [(0.5e-9, True), (0.0, True), (6e-9, False)])
-def test_of_the_domain_of_clusters(unit, away, inside):
+@pytest.mark.parametrize("part", ["sum", "bounds", "rows"])
+def test_of_the_domain_of_clusters(unit, part):
     """What counts as rounding is relative to the eigenvalues."""
     penalty = Cluster(2, within=8.0 * unit, between=2.0 * unit, mean=0.5 * unit)
     N = helmert(4).T
-    # Between 1/8 and 1/2, with a sum of 2/8 + 1/2.
-    A = (N * (np.array([0.25, 0.25, 0.25 * (1.0 + away)]) / unit)) @ N.T + 0.5 / unit
-    assert penalty.value(A) == (0.0 if inside else np.inf)
+    for away, inside in [(0.0, True), (0.2e-9, True), (1e-8, False), (-1e-8, False)]:
+        # Between 1/8 and 1/2, with a sum of 2/8 + 1/2; rows sum to 2.
+        a = np.array([0.25, 0.25, 0.25 + away * (part == "sum")])
+        if part == "bounds":
+            a = np.array([0.125 - away, 0.125, 0.5 + away])
+            inside = inside or away < 0.0
+        A = (N * (a / unit)) @ N.T + (0.5 + away * (part == "rows")) / unit
+        assert penalty.value(A) == (0.0 if inside else np.inf)
+
+
+def narrow(x, z, unit=1.0):
+    """A kernel in any unit."""
+    return unit * np.exp(-0.25 * np.sum((x - z) ** 2))
+
+
+def test_of_kernels(rng):
+    """A kernel of another unit, at an alpha in the same, gives the same; also what landmarks miss of rows."""
+    X, Y = related_tasks(rng, 75, 2)
+    given = []
+    for unit in (1.0, 2.0**-24, 2.0**24):
+        model = MultiTaskRegressor(
+            "independent",
+            kernel=narrow,
+            kernel_params={"unit": unit},
+            alpha=1e-3 * unit,
+            n_components=12,
+            random_state=0,
+        )
+        given.append(answers(model.fit(X, Y), X[:5] + 0.1))
+    np.testing.assert_array_equal(given[1], given[0])
+    np.testing.assert_array_equal(given[2], given[0])
 
 
 # Estimators -----------------------------------------------------------------------------------------------------------
