@@ -9,7 +9,7 @@ import pytest
 from problems import gram, random_psd, related_tasks, with_gaps
 from scipy.linalg import helmert
 
-from skmtl import MultiTaskClassifier, MultiTaskRegressor
+from skmtl import MultiTaskClassifier, MultiTaskRegressor, minimize_structure
 from skmtl.features import PrecomputedMap
 from skmtl.losses import LOSSES
 from skmtl.objective import Problem
@@ -169,6 +169,19 @@ def test_of_the_domain_of_clusters(unit, part):
             inside = inside or away < 0.0
         A = (N * (a / unit)) @ N.T + (0.5 + away * (part == "rows")) / unit
         assert penalty.value(A) == (0.0 if inside else np.inf)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_of_what_is_not_symmetric(unit):
+    """Entries next to nothing may differ by what is next to nothing beside the largest."""
+    for away, symmetric in [(0.5e-10, True), (2e-10, False)]:
+        S = np.diag([4.0, 2.0]) * unit
+        S[0, 1] = 4.0 * away * unit
+        if symmetric:
+            np.testing.assert_allclose(minimize_structure(S, "trace").structure[0, 1], 0.0, atol=1e-9)
+        else:
+            with pytest.raises(ValueError, match="not symmetric"):
+                minimize_structure(S, "trace")
 
 
 def narrow(x, z, unit=1.0):
