@@ -131,6 +131,9 @@ def change_function(mutant, source: Path) -> bool:
     # A value that an argument has by default is no part of the code, and a name may be given twice.
     if len(others) != 1 or len(old) != 1 or not functions:
         return False
+    # Without its only ``super()`` a method has no class to hold, and its code does not fit.
+    if any(function.__code__.co_freevars != new[0].co_freevars for function in functions):
+        return False
     for function in functions:
         function.__code__ = new[0]
     return True
