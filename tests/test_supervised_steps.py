@@ -17,7 +17,7 @@ from skmtl.solvers.observed import ObservedRows, TaskBasis
 from skmtl.solvers.observed_moments import ObservedMoments
 from skmtl.solvers.posterior import CompletePosterior, FeaturePosterior, LabelPosterior
 from skmtl.solvers.ridge import Ridge
-from skmtl.solvers.systems import FeatureSystem, IterativeSystem, LabelFactor
+from skmtl.solvers.systems import FeatureSystem, IterativeSystem, LabelFactor, MeanSystem
 from skmtl.solvers.task_blocks import TaskBlockSystem
 from skmtl.solvers.task_factors import TaskFactor
 from skmtl.targets import LongLabels, TableLabels
@@ -260,12 +260,13 @@ def test_single_precision_is_asked_for_no_more_than_it_has(rng, monkeypatch):
     assert 0 < steps[0] <= steps[1] <= steps[2] <= 100
 
 
-@pytest.mark.parametrize("unit", [1.0, 1e3])
-def test_blocks_of_tasks_are_solved_as_exactly_as_was_asked_for_and_not_again(unit, rng, monkeypatch):
+@pytest.mark.parametrize(("unit", "size"), [(1.0, 1.0), (1e3, 1.0), (1.0, 1e4), (1.0, 1e-4)])
+def test_blocks_of_tasks_are_solved_as_exactly_as_was_asked_for_and_not_again(unit, size, rng, monkeypatch):
     """The squared norm of what is left, whitened, is at most (n alpha)^2 times the gap, of the norm of the answer."""
     labels, rows = make_labels(rng, "ridge", "gaps"), unit * rng.standard_normal((N_ROWS, 12))
     observed = ObservedRows(rows, np.sum(rows**2, axis=0), labels, intercept=True)
-    A, ridge, nothing = random_psd(rng, N_TASKS), 0.05 * unit**2 * observed.n, np.zeros((12, N_TASKS))
+    A, ridge = size * random_psd(rng, N_TASKS), 0.05 * size * unit**2 * observed.n
+    nothing = np.zeros((12, N_TASKS))
     a, U = np.linalg.eigh(A)
     exact, products, curve = FeatureSystem(observed, A, ridge), [], ObservedRows.curve
     monkeypatch.setattr(ObservedRows, "curve", lambda self, W: products.append(1) or curve(self, W))
@@ -284,7 +285,10 @@ def test_blocks_of_tasks_are_solved_as_exactly_as_was_asked_for_and_not_again(un
     assert 0 < steps[0] < steps[1] < steps[2] < 30
     np.testing.assert_allclose(system.W, exact.W, atol=1e-3 * np.abs(exact.W).max())
     # From the answer there is nothing to do.
-    assert TaskBlockSystem(observed, a, U, ridge, exact.W, 1e-8).steps == 0
+    near = TaskBlockSystem(observed, a, U, ridge, exact.W, 1e-8)
+    assert near.steps == 0
+    E = rng.standard_normal((12, N_TASKS))
+    np.testing.assert_allclose(near.respond(E), MeanSystem(observed, A, ridge).respond(E), rtol=1e-6)
 
 
 def test_the_norm_in_a_known_structure_has_nothing_of_directions_that_it_lacks(rng):
