@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from problems import related_tasks, with_gaps
+from sklearn.metrics.pairwise import rbf_kernel
 
 from skmtl import MultiTaskRegressor
 from skmtl.estimators.base import make_effort, make_settings, train
@@ -41,3 +42,19 @@ def test_a_model_that_is_off_is_led_back_to_the_solution(name, intercept, layout
     assert np.all(scale > 1e-2 * size)
     # What no centred predictor can say, a constant without an intercept, is not mended.
     assert np.all(np.abs(after - expected).max(axis=0) <= 1e-6 * scale)
+
+
+@pytest.mark.parametrize("gaps", [True, False])
+def test_a_kernel_seen_from_another_origin_gives_the_same_model(gaps, rng):
+    """With intercepts only differences of rows count; the constants are those of the kernel that predicts."""
+    X, Y = related_tasks(rng, 15, 3)
+    Y = (with_gaps(rng, Y) if gaps else Y) + 5.0
+    weight = np.where(np.arange(15) < 2, 0.0, 1.5)
+    estimator = MultiTaskRegressor("independent", kernel="rbf", alpha=1e-2)
+    data, K = clean(estimator, X, Y, weight), rbf_kernel(X)
+    models = []
+    for kernel in (None, K - K[3] - K[3][:, None] + K[3, 3]):
+        training = train(estimator, data, Square(), kernel=kernel)
+        model = training.model(training.solve(make_settings(estimator, 3), make_effort(estimator)))
+        models.append(training.feature_map.transform(X + 0.1) @ model.coef + model.intercept)
+    np.testing.assert_allclose(models[1], models[0], rtol=1e-6)
