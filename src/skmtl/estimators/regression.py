@@ -352,8 +352,8 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         predict = Predict(self.feature_map_, coefficients(self), self.intercept_, partial(_two_columns, self.loss_))
         # Tasks of rows choose among predictions; labels are read as they stand.
         errors = Errors(predict, LabelReader(len(self.task_names_), as_numbers))
-        width = len(predict.coef) + table.rows.shape[1]
-        return mean_known(table.rows.reduce(errors, ErrorSums.merge, width=width).r2())
+        sums = table.rows.reduce(errors, ErrorSums.merge, width=len(predict.coef) + table.rows.shape[1])
+        return mean_known(sums.r2())
 
 
 def _two_columns(loss: Loss, F: Array) -> Array:
