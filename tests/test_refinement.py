@@ -1,12 +1,13 @@
-"""What a returned model misses of the solution is fitted once more, whatever it is."""
+"""What is returned is what was solved: models that are led back to it, origins of kernels, and what is assigned."""
 
 import numpy as np
 import pytest
 from problems import related_tasks, with_gaps
+from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skmtl import MultiTaskRegressor
-from skmtl.estimators.base import make_effort, make_settings, train
+from skmtl.estimators.base import assign, make_effort, make_settings, train
 from skmtl.estimators.clean import clean
 from skmtl.losses import Square
 from skmtl.solvers.training import Model
@@ -58,3 +59,37 @@ def test_a_kernel_seen_from_another_origin_gives_the_same_model(gaps, rng):
         model = training.model(training.solve(make_settings(estimator, 3), make_effort(estimator)))
         models.append(training.feature_map.transform(X + 0.1) @ model.coef + model.intercept)
     np.testing.assert_allclose(models[1], models[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_assigned_without_a_model_is_the_solution(name, rng):
+    """Whoever solved without asking for a proof of what is returned gets the same model."""
+    params = dict(MODELS[name])
+    X, Y = related_tasks(rng, params.pop("n", 15), 3)
+    estimator = MultiTaskRegressor(alpha=1e-2, **params)
+    settings, training = make_settings(estimator, 3), train(estimator, clean(estimator, X, Y), Square())
+    solution = training.solve(settings, make_effort(estimator))
+    assigned = assign(clone(estimator), training, settings, solution)
+    np.testing.assert_allclose(assigned.predict(X), estimator.fit(X, Y).predict(X), rtol=1e-9)
+    np.testing.assert_array_equal(assigned.structure_, estimator.structure_)
+
+
+@pytest.mark.parametrize("n", [4, 20])
+def test_coefficients_that_features_are_learned_from_are_those_of_standardized_targets(n, rng):
+    """On the features themselves, of which there may be more than rows."""
+    X, Y = related_tasks(rng, n, 3)
+    est = MultiTaskRegressor("features", alpha=1e-2).fit(X, Y * (1.0, 100.0, 0.01))
+    np.testing.assert_allclose(est.feature_coef_, (est.coef_ / est.target_scale_[:, None]).T, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["precomputed", "rbf"])
+def test_rows_without_labels_go_and_of_a_kernel_matrix_their_columns_too(kernel, rng):
+    X, Y = related_tasks(rng, 12, 2)
+    Y[[2, 7]], Y[3, 0] = np.nan, np.nan
+    K = rbf_kernel(X, gamma=0.2)
+    estimator = MultiTaskRegressor(kernel=kernel, gamma=0.2)
+    with pytest.warns(UserWarning, match="no label"):
+        data = clean(estimator, K if kernel == "precomputed" else X, Y)
+    rows = np.delete(np.arange(12), [2, 7])
+    np.testing.assert_array_equal(data.rows, rows)
+    np.testing.assert_array_equal(data.X, K[np.ix_(rows, rows)] if kernel == "precomputed" else X[rows])
