@@ -179,4 +179,9 @@ class Witness:
 
 def run_alone(names, pipe: int) -> int:
     """Run tests in this process, which is new, until one fails."""
-    return int(pytest.main([*OPTIONS, "-x", *names], plugins=[Witness(pipe)]))
+    code = pytest.main([*OPTIONS, "-x", *names], plugins=[Witness(pipe)])
+    if code == pytest.ExitCode.USAGE_ERROR:
+        # Parameters are a part of names, and a value by default a part of theirs: such tests are run with all of them.
+        kinds = dict.fromkeys(name.split("[")[0] for name in names)
+        code = pytest.main([*OPTIONS, "-x", *kinds], plugins=[Witness(pipe)])
+    return int(code)
