@@ -345,6 +345,16 @@ def test_sums_are_not_taken_late_where_they_would_lose_digits(rng):
     assert not make_feature_map("rbf", gamma=0.1, landmarks=close).fit(X).well_conditioned()
 
 
+@pytest.mark.parametrize("gaps", [True, False])
+def test_landmarks_that_almost_agree_in_blocks(gaps, rng, monkeypatch):
+    X, Y = related_tasks(rng, N, T)
+    Y = with_gaps(rng, Y) if gaps else Y
+    model = regressor(kernel="rbf", gamma=0.1, landmarks=np.vstack([X[:10], X[:1] + 1e-3]))
+    memory = clone(model).fit(X, Y)
+    monkeypatch.setattr(skmtl.estimators.blocks, "LARGE", 0)
+    np.testing.assert_allclose(clone(model).fit(X, Y).predict(X), memory.predict(X), atol=1e-4)
+
+
 def test_landmarks_that_others_explain_are_left_out(rng):
     """Their functions cancel one another, and with them go the digits of the norm."""
     X = rng.standard_normal((50, 3))
@@ -538,6 +548,9 @@ def test_weights_in_blocks_have_a_column_for_each_task(blocks, rng):
             with pytest.raises(ValueError, match="sample_weight"):
                 MultiTaskRegressor().fit(X, y, sample_weight=np.ones((30, wrong)))
     MultiTaskRegressor().fit(X, Y, sample_weight=np.ones((30, 2)))
+    # A row of a long table has one label, and one weight.
+    with pytest.raises(ValueError, match="1D"):
+        MultiTaskRegressor().fit(X, Y[:, 0], tasks=np.arange(30) % 2, sample_weight=np.ones((30, 1)))
 
 
 @pytest.mark.parametrize("layout", ["gaps", "gaps and weights", "long"])

@@ -26,8 +26,7 @@ def uncertain(estimator: Any, X: Any, tasks: Any = None, known: Any = None) -> t
     columns = {} if known is None else {"known": check_known(known, estimator.task_names_, X)}
     rows = open_rows(estimator, X, tasks, len(predict.coef), columns)
     # Rows are located in the basis of the design, beside their basis functions.
-    width = 4 * (len(predict.coef) + rows.shape[1]) + evidence.posterior.width
-    both = rows.map(function, width=width)
+    both = rows.map(function, width=4 * (len(predict.coef) + rows.shape[1]) + evidence.posterior.width)
     return both[:, 0], both[:, 1]
 
 

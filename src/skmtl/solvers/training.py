@@ -215,7 +215,7 @@ class Training:
     def refine(self, solution: Solution, model: Model, values: Array) -> Model:
         """The model with what its values miss of the solution's fitted once more."""
         coef, constant = self.predictor(solution)
-        root = np.sqrt(self.labels.row_weight())[:, None]
+        root = np.sqrt(self.labels.design_weight())[:, None]
         missed = self.design.scores(coef) + constant - values - model.intercept
         middle = np.average(missed, axis=0, weights=root[:, 0] ** 2) if self.intercept else np.zeros_like(constant)
         change = self.design.project(root * (missed - middle)) / np.sqrt(self.design.values)[:, None]
