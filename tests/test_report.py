@@ -398,6 +398,7 @@ def test_scores_that_are_the_same_get_the_same_words(rng):
         ("too close to call", 0.04, "get more rows, which would tell whether sharing helps"),
         ("too close to call", 0.0004, "try without sharing, which is simpler and may do as well"),
         ("too close to call", -0.04, "try without sharing, which is simpler and may do as well"),
+        ("changes nothing", 0.0, "try without sharing, which is simpler and does as well"),
         ("helps", 0.04, "keep sharing"),
         ("hurts", -0.04, "try without sharing"),
     ],

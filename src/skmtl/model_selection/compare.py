@@ -83,8 +83,9 @@ def compare_methods(
         score), ``score``, ``independent`` (the score of independent tasks, which have nothing in common), ``constant``
         (that of the mean of the training labels), ``difference`` of the first two with its interval ``low`` and
         ``high``, ``verdict``: "helps", "hurts", "too close to call", "changes nothing" where both have the same score
-        on every fold, or "no better than a constant" where neither is; and ``predictable``: whether the method or
-        independent tasks are beyond the constant by two standard errors.
+        on every fold, "no better than a constant" where neither is, or "not judged" where there is no score, for all
+        labels held out are the same; and ``predictable``: whether the method or independent tasks are beyond the
+        constant by two standard errors.
         Intervals are those of the corrected paired t-test over the folds.
 
     See Also

@@ -15,8 +15,7 @@ from skmtl.plotting.names import cut, split_name
 from skmtl.report.intervals import interval_charts
 from skmtl.report.numbers import FILTERS
 from skmtl.report.pictures import draw_graph, draw_matrix, draw_path, draw_predictions, shown_matrix
-from skmtl.report.related import describe_nearest, unjudged_tasks, weak_tasks
-from skmtl.report.unjudged import describe_unjudged
+from skmtl.report.related import describe_nearest, describe_unjudged, unjudged_tasks, weak_tasks
 
 # The parts of the script, in this order, make one function.
 SCRIPT = ("base", "graph", "matrix", "charts", "tables", "start")

@@ -68,7 +68,8 @@ def _about_sharing(compared: dict[str, Any]) -> list[Sentence]:
     if word == CLOSE and not apart and (overall["difference"] or 0.0) > NOTICED:
         return [["get more rows, which would tell whether sharing helps"]]
     if word in (CLOSE, UNCHANGED) and not apart:
-        return [["try without sharing, which is simpler and may do as well"]]
+        as_well = "may do" if word == CLOSE else "does"
+        return [[f"try without sharing, which is simpler and {as_well} as well"]]
     return []
 
 
