@@ -11,7 +11,7 @@ from skmtl._validation import import_extra
 from skmtl.model_selection.readable import MAX_FALSE
 from skmtl.model_selection.score_words import call_score
 from skmtl.model_selection.stability import STABLE
-from skmtl.plotting.names import cut, split_name
+from skmtl.plotting.names import cut, split_name, tell_apart
 from skmtl.report.intervals import interval_charts
 from skmtl.report.numbers import FILTERS
 from skmtl.report.pictures import draw_graph, draw_matrix, draw_path, draw_predictions, shown_matrix
@@ -29,8 +29,8 @@ FEW_TASKS = 5
 FIRST_SCATTERS = 12
 # Tasks that are listed by name; more unfold.
 MOST_LISTED = 24
-# Letters of a name in the graph.
-LABEL = 22
+# Letters of a name in the graph, and in ever smaller places.
+LABEL, SMALLER = 22, (16, 12, 10)
 # What ends a script element, starts a comment in it, or ends a line of JavaScript.
 ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
@@ -68,6 +68,8 @@ def render(summary: dict[str, Any]) -> str:
     script = "(() => {\n" + "\n".join(_asset(f"{part}.js") for part in SCRIPT) + "})();"
     style = _asset("page.css")
     markup = import_extra("markupsafe").Markup
+    names = [task["name"] for task in summary["tasks"]]
+    labels = tell_apart(names, LABEL)
     return environment.from_string(_asset("page.html")).render(
         summary=summary,
         views=[_view(summary, graph, markup) for graph in summary["graphs"]],
@@ -84,7 +86,8 @@ def render(summary: dict[str, Any]) -> str:
         scatters=_scatters(summary, markup),
         first_scatters=FIRST_SCATTERS,
         most_listed=MOST_LISTED,
-        long_names=[(cut(task["name"], LABEL), task["name"]) for task in summary["tasks"] if len(task["name"]) > LABEL],
+        long_names=[(one, name) for one, name in zip(labels, names, strict=True) if len(name) > LABEL],
+        alike=_alike(names),
         most_rows=MOST_ROWS,
         most_features=MOST_FEATURES,
         widest_table=WIDEST_TABLE,
@@ -96,6 +99,12 @@ def render(summary: dict[str, Any]) -> str:
         style_hash=_hash(style),
         data=markup(embed(_page_data(summary))),
     )
+
+
+def _alike(names: list[str]) -> dict[int, str]:
+    """Labels of the tasks whose names would look like that of another where there is little room, by number."""
+    labels = enumerate(zip(tell_apart(names), names, strict=True))
+    return {i: label for i, (label, name) in labels if label != cut(name)}
 
 
 def embed(data: Any) -> str:
@@ -153,8 +162,10 @@ def _scatters(summary: dict[str, Any], markup: Any) -> list[dict[str, Any]]:
 
 def _page_data(summary: dict[str, Any]) -> dict[str, Any]:
     """What the script of the page draws from."""
+    names = [task["name"] for task in summary["tasks"]]
     return {
-        "names": [task["name"] for task in summary["tasks"]],
+        "names": names,
+        "labels": [tell_apart(names, most) for most in (LABEL, *SMALLER)],
         "predictable": [task["predictable"] for task in summary["tasks"]],
         "unjudged": unjudged_tasks(summary),
         "groups": [task["group"] for task in summary["tasks"]],
