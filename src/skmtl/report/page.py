@@ -3,14 +3,13 @@
 import base64
 import hashlib
 import json
-import math
 from importlib.resources import files
 from typing import Any
 
 from skmtl._validation import import_extra
 from skmtl.model_selection.readable import MAX_FALSE
 from skmtl.model_selection.score_words import call_score
-from skmtl.model_selection.stability import STABLE
+from skmtl.model_selection.stability import edges_allowed
 from skmtl.plotting.names import cut, split_name, tell_apart
 from skmtl.report.intervals import interval_charts
 from skmtl.report.numbers import FILTERS
@@ -75,7 +74,7 @@ def render(summary: dict[str, Any]) -> str:
         views=[_view(summary, graph, markup) for graph in summary["graphs"]],
         nearest=describe_nearest(summary) if summary["stability"] is not None else [],
         few_tasks=FEW_TASKS,
-        room=_room(len(summary["tasks"])),
+        room=round(edges_allowed(MAX_FALSE, len(summary["tasks"])), 1),
         common=any(row["name"] == "common" and row["value"] for row in summary["parameters"]),
         weak=weak_tasks(summary),
         unjudged=unjudged_tasks(summary),
@@ -118,11 +117,6 @@ def _asset(name: str) -> str:
 
 def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _room(n_tasks: int) -> float:
-    """How many relations on each half the bound of ``edge_stability`` allows, with one false relation."""
-    return round(math.sqrt((2.0 * STABLE - 1.0) * MAX_FALSE * n_tasks * (n_tasks - 1) / 2), 1)
 
 
 def _largest(matrix: list[list[float]]) -> float:
