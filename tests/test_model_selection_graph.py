@@ -303,6 +303,6 @@ def test_an_end_that_decides_does_not_look_like_zero_in_the_terminal(capsys):
     numbers = {"difference": 1e-4, "low": 2e-5, "high": 1.8e-4, "verdict": "helps", "predictable": True}
     show_comparison(pd.DataFrame([{"task": task, **row, **numbers} for task in ("a", "b", "(all tasks)")]))
     assert "+0.00010 [+0.00002, +0.00018]" in capsys.readouterr().out
-    numbers = {"difference": -1e-9, "low": -2e-4, "high": 0.0, "verdict": "too close to call", "predictable": True}
+    numbers = {"difference": -1e-9, "low": -6e-4, "high": 0.0, "verdict": "too close to call", "predictable": True}
     show_comparison(pd.DataFrame([{"task": task, **row, **numbers} for task in ("a", "b", "(all tasks)")]))
-    assert capsys.readouterr().out.count("0.0000 [-0.0002, 0.0000]") == 4
+    assert capsys.readouterr().out.count("0.0000 [-0.0006, 0.0000]") == 4

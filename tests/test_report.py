@@ -264,6 +264,16 @@ def test_tasks_with_names_alike_are_told_apart_wherever_they_stand(rng):
     assert all(f">{label}</text>" in still for most in (18, 15) for label in tell_apart(ALIKE, most))
 
 
+def test_of_how_many_rows_the_path_is_learned_is_said_where_the_model_has_more(full):
+    """Otherwise the number of related pairs at the model's mu would be read as that of the model."""
+    rows = {"rows": 2500, "rows that judged": 1000}
+    said = "learned from 1,000 rows, and the model that is kept from all 2,500"
+    assert said in render(summarize(full.est, **full.results, about=rows))
+    assert "Here it is learned from" not in render(summarize(full.est, **full.results, about={"rows": 1000}))
+    fewer = render(summarize(full.est, **full.results, about={**rows, "rows of the graph": 500}))
+    assert "learned from 500 rows, fewer than those that judged the model" in fewer
+
+
 def test_pictures_are_there_without_scripts(full):
     """Inside noscript: browsers without JavaScript see drawings instead of empty boxes."""
     page = render(full.summary)

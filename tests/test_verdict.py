@@ -78,7 +78,7 @@ def test_the_interval_lies_about_the_score_of_all_rows_and_those_of_groups(more)
 
 def test_a_gain_that_no_group_shows_decides_nothing():
     """Areas under the curve of groups of rows may all be the same, where that of all rows is a little larger."""
-    search = search_of([[0.9, 0.8], [0.9, 0.8]], ["sparse", "independent"], means=[0.8503, 0.85])
+    search = search_of([[0.9, 0.8], [0.9, 0.8]], ["sparse", "independent"], means=[0.8506, 0.85])
     assert describe_choice(search).startswith("Too close to call")
 
 
@@ -206,7 +206,9 @@ def test_a_score_that_is_worse_than_a_constant_looks_worse():
     [
         (-1e-9, 1e-8, verdict.UNCHANGED),
         (1e-9, 1e-8, verdict.UNCHANGED),
-        (-1e-9, 1e-5, verdict.CLOSE),
+        (-1e-9, 1e-5, verdict.UNCHANGED),
+        (-2.4e-4, 2.4e-4, verdict.UNCHANGED),
+        (-2e-4, 2.6e-4, verdict.CLOSE),
         (-1e-5, -2e-6, verdict.HURTS),
         (0.0, 0.0, verdict.UNCHANGED),
         (0.0, 0.1, verdict.CLOSE),
@@ -218,7 +220,7 @@ def test_a_score_that_is_worse_than_a_constant_looks_worse():
 )
 @pytest.mark.parametrize("unit", [1.0, 1e-7, 1e5])
 def test_an_interval_that_touches_zero_decides_nothing(low, high, word, unit):
-    """Nor does one that is as small as rounding, beside scores of any size."""
+    """Nor does one that three decimals do not show, unless it is all on one side; beside scores of any size."""
     score, independent = 0.5 + (low + high) / 2, 0.5
     assert verdict.judge_interval(*(unit * value for value in (low, high, score, independent))) == word
 
@@ -235,6 +237,14 @@ def test_models_that_are_the_same_but_for_rounding_are_called_the_same(n_folds, 
     words = describe_comparison(table)
     assert words.startswith("Sharing changes nothing: sparse and independent tasks agree on every fold, both have ")
     assert "difference" not in words
+
+
+def test_a_difference_that_is_surely_next_to_nothing_is_not_too_close_to_call():
+    paired = PairedScores("sparse", "pooled_r2", 0.997720, 0.997715, None, 5e-6, -4.8e-5, 5.8e-5)
+    assert describe_verdict(paired, kept="sparse") == (
+        "Sharing changes next to nothing: R2 is 0.997720 with sparse and 0.997715 with independent tasks, a difference "
+        "of +0.000005 [-0.000048, +0.000058]. The model that is kept is sparse."
+    )
 
 
 def test_a_difference_of_zero_has_no_sign_and_few_decimals():

@@ -110,8 +110,8 @@ def describe_comparison(comparison: pd.DataFrame, method: str | None = None, *, 
     -------
     str
         It begins with "Sharing helps", "Sharing hurts" or "Too close to call", as the interval of the difference over
-        all tasks says, or with "Sharing changes nothing" where there is none; with "Worse than a constant" where that
-        is so, for then nothing else matters.
+        all tasks says, or with "Sharing changes nothing", or next to nothing, where there is none to speak of; with
+        "Worse than a constant" where that is so, for then nothing else matters.
 
     See Also
     --------

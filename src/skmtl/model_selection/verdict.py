@@ -15,13 +15,20 @@ from skmtl.penalties import Independent
 ALL_TASKS = "(all tasks)"
 HELPS, HURTS, CLOSE, WORSE = "helps", "hurts", "too close to call", "no better than a constant"
 UNCHANGED, ALONE, NOT_JUDGED = "changes nothing", "nothing is shared", "not judged"
-OPENINGS = {HELPS: "Sharing helps", HURTS: "Sharing hurts", CLOSE: "Too close to call"}
+OPENINGS = {
+    HELPS: "Sharing helps",
+    HURTS: "Sharing hurts",
+    CLOSE: "Too close to call",
+    UNCHANGED: "Sharing changes next to nothing",
+}
 COMMON = "a common part"
 PASSED_OVER = ", the sparsest within one standard error of the best"
 LEVEL = 0.95
 FEWEST_DECIMALS, MOST_DECIMALS = 3, 6
 # Scores that differ by less than this share of them are the same: so little comes of the order of additions.
 ROUNDING = 1e-6
+# A gain that is surely smaller than this share of the score is none to speak of: three decimals do not show it.
+UNSEEN = 5e-4
 
 
 @dataclass(frozen=True)
@@ -47,14 +54,21 @@ class PairedScores:
 
 
 def judge_interval(low: float, high: float, score: float, independent: float) -> str:
-    """What an interval of the gain by sharing says; where there is no gain and no loss on any fold, that.
+    """What an interval of the gain by sharing says; where there is no gain and no loss to speak of, that.
 
     A single fold has no interval, and the two scores say whether they are the same.
     """
-    ends = [end for end in (low, high, score - independent) if math.isfinite(end)]
-    if ends and max(map(abs, ends)) <= ROUNDING * max(abs(score), abs(independent)):
+    if are_same(low, high, score, independent):
         return UNCHANGED
-    return HELPS if low > 0.0 else HURTS if high < 0.0 else CLOSE
+    if low > 0.0 or high < 0.0:
+        return HELPS if low > 0.0 else HURTS
+    return UNCHANGED if max(-low, high) < UNSEEN * max(abs(score), abs(independent)) else CLOSE
+
+
+def are_same(low: float, high: float, score: float, independent: float) -> bool:
+    """Whether two models have the same scores on every fold, but for rounding."""
+    ends = [abs(end) for end in (low, high, score - independent) if math.isfinite(end)]
+    return bool(ends) and max(ends) <= ROUNDING * max(abs(score), abs(independent))
 
 
 def method_name(penalty: str, common: float) -> str:
@@ -80,7 +94,7 @@ def describe_verdict(paired: PairedScores, *, kept: str | None = None, note: str
         )
     against = "" if paired.constant is None else f"; a constant has {said(paired.constant)}"
     saved = "" if kept is None else f" The model that is kept {'has' if kept == COMMON else 'is'} {kept}{note}."
-    if paired.word == UNCHANGED:
+    if are_same(paired.low, paired.high, paired.score, paired.independent):
         same = f"both have {scoring} {said(paired.score)}{against}.{saved}"
         return f"Sharing changes nothing: {paired.method} and independent tasks agree on every fold, {same}"
     return (
