@@ -247,6 +247,19 @@ def test_a_difference_that_is_surely_next_to_nothing_is_not_too_close_to_call():
     )
 
 
+@pytest.mark.parametrize(
+    ("score", "independent", "said"),
+    [
+        (0.2416, 0.2432, "0.2416 with sparse and 0.2432 with independent tasks, a difference of -0.0016"),
+        (0.24154, 0.24346, "0.24154 with sparse and 0.24346 with independent tasks, a difference of -0.00192"),
+        (0.2412, 0.2432, "0.241 with sparse and 0.243 with independent tasks, a difference of -0.002"),
+    ],
+)
+def test_the_difference_is_that_of_the_scores_as_they_are_written(score, independent, said):
+    paired = PairedScores("sparse", "pooled_r2", score, independent, None, score - independent, -0.004, 0.001)
+    assert f"R2 is {said} [" in describe_verdict(paired)
+
+
 def test_a_difference_of_zero_has_no_sign_and_few_decimals():
     """Folds may differ where their means do not."""
     paired = PairedScores("sparse", "r2", 0.5 - 1e-8, 0.5, None, -1e-8, -0.0123, 0.0123)

@@ -145,11 +145,13 @@ def signed(value: float, decimals: int) -> str:
 
 
 class _Numbers:
-    """Writes scores with so many decimals that those which differ look different, and so does a deciding end."""
+    """Writes scores with so many decimals that those which differ look different, and their difference is right."""
 
     def __init__(self, paired: PairedScores, *others: float) -> None:
         end = telling_end(paired.word, paired.low, paired.high)
-        self.decimals = count_decimals(*_seen(paired.difference), end, *others)
+        fewest = count_decimals(*_seen(paired.difference), end, *others)
+        enough = (k for k in range(fewest, MOST_DECIMALS) if _adds_up(paired, k))
+        self.decimals = next(enough, fewest)
 
     def __call__(self, value: float) -> str:
         return f"{value:z.{self.decimals}f}"
@@ -157,6 +159,12 @@ class _Numbers:
     def signed(self, value: float) -> str:
         """The same with its sign."""
         return signed(value, self.decimals)
+
+
+def _adds_up(paired: PairedScores, decimals: int) -> bool:
+    """Whether the difference is that of the two scores as they are written."""
+    score, alone, difference = (round(one, decimals) for one in (paired.score, paired.independent, paired.difference))
+    return abs(score - alone - difference) < 0.5 * 10.0**-decimals
 
 
 def _seen(difference: float) -> tuple[float, ...]:
