@@ -290,8 +290,8 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         X, tasks
             As for ``predict``.
         coverage : float, default=0.9
-            The share of labels to be covered. It needs at least coverage / (1 - coverage) labels of each task; where
-            so many are in fewer groups, intervals reach to the largest error.
+            The share of labels to be covered. It needs at least coverage / (1 - coverage) labels of each task, in so
+            many groups where there are groups.
 
         Returns
         -------
