@@ -19,6 +19,10 @@ HOSTILE = [
     "line\nbreak\u2028and\u2029more",
     "<b onmouseover=alert(1)>bold",
 ]
+# Beginnings and ends of these are the same.
+ALIKE = [
+    f"inhibition of isoform {a} in the liver of {b} (umol/l)" for a in ("1A2", "3A4") for b in ("rats", "mice", "cats")
+]
 
 
 def named_tasks(rng, names, *, n=80, n_groups=3, noise=0.3):

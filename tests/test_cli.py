@@ -99,6 +99,8 @@ def test_demo_ends_with_the_path_of_its_report(run, small, tmp_path, monkeypatch
     for word in ("digits", "diabetes", "held-out accuracy", "held-out R2", "independent", "progression", "Certificate"):
         assert word in out
     assert "\x1b" not in out  # no progress display where nobody looks
+    # The command can be typed again: its folder is there.
+    assert "--out skmtl-demo --overwrite\n" in out
     report = Path(out.split()[-1])
     assert report == Path("skmtl-demo/report.html")
     assert "progression" in report.read_text(encoding="utf-8")
@@ -120,6 +122,14 @@ def test_demo_refuses_a_file_as_folder_before_it_works(run, installed, tmp_path,
     code, out, err = run("demo", "--out", tmp_path / "taken")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert (tmp_path / "taken").read_text() == "mine"
+
+
+def test_candidates_that_lose_digits_to_rounding_do_not_clutter_the_demo(monkeypatch):
+    """A warning would be an error here; the certificate of the model that is kept says what is to be said."""
+    monkeypatch.setattr(demo, "ALPHAS", (1e-6, 1e-2))
+    monkeypatch.setitem(demo.OWN_GRIDS, "sparse", {"penalty__mu": (0.7, 1.0)})
+    result = demo.run(demo.make_diabetes())
+    assert "lower the training objective by more than" in result.models["sparse"].solution_.certificate
 
 
 def test_progress_moves_once_per_fit(small):

@@ -7,7 +7,9 @@ from problems import with_gaps
 
 from skmtl import MultiTaskRegressor
 from skmtl.model_selection import interval_coverage
+from skmtl.model_selection.coverage import covers
 from skmtl.report import render, summarize
+from skmtl.report.intervals import interval_charts
 
 COLUMNS = ["task", "coverage", "observed", "predicted", "low", "high", "covered"]
 
@@ -92,6 +94,20 @@ def test_a_target_that_is_always_the_same_does_not_make_intervals_wrong(problem)
     short = found.assign(covered=found["covered"] & (found["task"] == "constant"))
     for wrong in (wide, short):
         assert "do not hold quite what they say" in summarize(est, intervals=wrong)["intervals"]["verdict"]
+
+
+@pytest.mark.parametrize("value", [1.25, -3e-5, 7e9])
+def test_a_label_that_its_interval_misses_by_rounding_is_within(problem, value):
+    """All labels are the same, and so is the interval; and rounding is not drawn as large as the chart."""
+    beside = np.nextafter(value, 2 * value)
+    assert covers(beside, beside, value)
+    assert not covers(beside, beside, value * (1 + 1e-9))
+    est = MultiTaskRegressor(alpha=0.1).fit(*problem)
+    ends = {"predicted": [value, beside], "low": [value, beside], "high": [value, beside]}
+    found = pd.DataFrame({"task": problem[1].columns[0], "coverage": 0.9, "observed": value, **ends, "covered": True})
+    (chart,) = interval_charts(summarize(est, intervals=found)["intervals"])
+    assert all(point["inside"] for point in chart["points"])
+    assert chart["points"][0]["x"] == chart["points"][1]["x"] == 50.0
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ from test_missing_labels import LAYOUTS, N_ROWS, N_TASKS, make_structure, observ
 from skmtl.losses import LOSSES
 from skmtl.solvers import cost
 from skmtl.solvers.missing_labels import MissingLabelRidge
-from skmtl.solvers.newton_cg import NewtonStep
+from skmtl.solvers.newton_cg import NewtonFit, NewtonStep, Point
 from skmtl.solvers.ridge import Ridge
+from skmtl.solvers.whitening import Whitening
 from skmtl.targets import TableLabels
 
 ALPHA = 0.02
@@ -90,3 +91,38 @@ def test_the_closed_form_that_stands_for_missing_labels_is_that_of_filled_ones(s
         whole = problem.closed_form(values, observed.cross / np.sqrt(values)[:, None])
         assert whole.solve(A).value == pytest.approx(fit.value, rel=1e-6)
         assert problem.closed_form(values, 10.0 * observed.cross / np.sqrt(values)[:, None]) is None
+
+
+def dual_coefficients(loss, y, weight, *, intercept=True):
+    """C of a point that is no solution, and the slopes that it is made of: in the basis of the rows themselves."""
+    rng = np.random.default_rng(3)
+    n, n_tasks = y.shape
+    labels = TableLabels(y, weight)
+    step = NewtonStep(np.eye(n), np.ones(n), labels, loss, ALPHA, intercept=intercept)
+    point = Point(0.3 * rng.standard_normal((n, n_tasks)), 0.3 * rng.standard_normal(n_tasks))
+    fit = NewtonFit(step, point, Whitening(np.eye(n_tasks)))
+    return -2.0 * step.n * ALPHA * fit.factor, loss.gradient(y, point.G + point.b, weight)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_dual_points_of_softmax_are_probabilities_with_the_sums_of_the_classes(n_classes):
+    """Two classes included, where signs could be scaled as those of a loss for each task are."""
+    y = np.where(np.arange(8)[:, None] % 5 % n_classes == np.arange(n_classes), 1.0, -1.0)
+    weight = np.repeat(np.linspace(0.5, 2.0, 8)[:, None], n_classes, axis=1)
+    loss = LOSSES["softmax"]()
+    C, slopes = dual_coefficients(loss, y, weight)
+    np.testing.assert_allclose(C, loss.balanced(y, slopes, weight), atol=1e-12)
+    np.testing.assert_allclose(C.sum(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(C.sum(axis=1), 0.0, atol=1e-12)
+    np.testing.assert_allclose(dual_coefficients(loss, y, weight, intercept=False)[0], slopes, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "softmax"])
+@pytest.mark.parametrize("share", [0.25, 0.75])
+def test_dual_points_of_one_task_are_slopes_of_which_the_heavier_sign_is_scaled_down(loss, share):
+    y = np.where(np.arange(8) < 8 * share, 1.0, -1.0)[:, None]
+    weight = np.linspace(0.5, 2.0, 8)[:, None]
+    C, slopes = dual_coefficients(LOSSES[loss](), y, weight)
+    up, down = slopes[slopes > 0.0].sum(), -slopes[slopes < 0.0].sum()
+    expected = slopes * np.where(slopes > 0.0, min(1.0, down / up), min(1.0, up / down))
+    np.testing.assert_allclose(C, expected, atol=1e-12)

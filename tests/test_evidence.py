@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from problems import related_tasks, with_gaps
 from scipy.optimize import minimize_scalar
+from sklearn.metrics.pairwise import rbf_kernel
 
 from skmtl import MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl.estimators.calibration import LEAST_SLOPE, RIDGE, Calibration, calibrate
@@ -11,6 +12,7 @@ from skmtl.estimators.evidence import LEAST_NOISE, shrunk_correlation
 from skmtl.model_selection import landmark_choice as landmarks
 from skmtl.model_selection.parameter_choice import given_parameters
 from skmtl.penalties.fixed import MeanCoupled
+from skmtl.solvers.held_out import held_out_residuals
 from skmtl.targets.layout import TableLabels
 
 # Slopes ---------------------------------------------------------------------------------------------------------------
@@ -226,3 +228,46 @@ def test_an_error_goes_together_with_itself_as_far_as_it_spreads(n_components, r
     others = np.isfinite(residuals.spread).all(axis=1)
     assert np.sum(~others) == (n_components or 0)
     np.testing.assert_allclose(np.diag(residuals.together), np.mean(residuals.spread[others] ** 2, axis=0), rtol=rtol)
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_a_new_row_is_uncertain_by_what_landmarks_miss_of_rows_that_are_none(long, rng):
+    """k(x, x) less what the landmarks span of it, over n alpha; a landmark misses nothing of itself."""
+    X, Y = related_tasks(rng, 40, 2)
+    tasks = np.arange(40) % 2
+    est = MultiTaskRegressor(kernel="rbf", gamma=0.3, alpha=1e-2, n_components=9, random_state=0)
+    kept = (est.fit(X, Y[:, 0], tasks=tasks) if long else est.fit(X, Y)).evidence_
+    plain = held_out_residuals(kept.design, kept.labels, kept.structure, kept.alpha, intercept=True)
+    K, cross = rbf_kernel(est.landmarks_, gamma=0.3), rbf_kernel(X, est.landmarks_, gamma=0.3)
+    missed = 1.0 - np.einsum("ij,ij->i", cross, np.linalg.solve(K, cross.T).T)
+    others = missed > 1e-9
+    assert np.count_nonzero(~others) == 9
+    ridge = (20.0 if long else 40.0) * 1e-2
+    expected = plain.together + missed[others].mean() * kept.structure / ridge
+    np.testing.assert_allclose(kept.residuals.together, expected, rtol=1e-6)
+    own = np.diag(kept.structure)[tasks[kept.labels.arrange(np.arange(40))]] if long else np.diag(kept.structure)
+    missed = kept.labels.arrange(missed)
+    spread = np.sqrt(plain.spread**2 + (missed * own if long else np.outer(missed, own)) / ridge)
+    # With few labels those of landmarks count too.
+    np.testing.assert_allclose(kept.residuals.spread, spread, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("few", "apart"), [(30, False), (60, True)])
+def test_landmarks_say_nothing_where_every_task_has_enough_other_labels(few, apart, rng):
+    """Fifty of each, and not of one of them only."""
+    n = 80 + few
+    X, Y = related_tasks(rng, n, 1)
+    tasks = np.array(["a", "b"])[(np.arange(n) >= 80).astype(int)]
+    est = MultiTaskRegressor(kernel="rbf", gamma=0.3, n_components=9, random_state=0).fit(X, Y[:, 0], tasks=tasks)
+    assert np.count_nonzero(np.isinf(est.evidence_.residuals.spread)) == (9 if apart else 0)
+
+
+def test_units_are_groups_where_there_are_two_and_else_rows(rng):
+    X, Y = related_tasks(rng, 12, 2)
+    rows = np.arange(12)
+    for groups, expected in [(rows % 3, rows % 3), (rows // 6, rows // 6), (np.zeros(12), rows), (None, rows)]:
+        est = MultiTaskRegressor(alpha=0.1).fit(X, Y, groups=groups)
+        np.testing.assert_array_equal(est.evidence_.units, np.repeat(expected[:, None], 2, axis=1))
+        est.fit(X, Y[:, 0], tasks=rows % 2, groups=groups)
+        kept = est.evidence_
+        np.testing.assert_array_equal(kept.units, kept.labels.arrange(expected))

@@ -8,13 +8,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from problems import gram, random_psd, related_tasks, with_gaps
+from problems import gram, random_psd, related_tasks, step_cost, with_gaps
 
 from skmtl import MultiTaskRegressor
 from skmtl.features import PrecomputedMap
 from skmtl.losses import LOSSES
 from skmtl.objective import Problem
-from skmtl.penalties import PENALTIES, Groups, Laplacian, Sparse, Trace, _graph_newton, _newton, _simplex
+from skmtl.penalties import PENALTIES, Groups, Laplacian, Sparse, Trace, _graph_newton, _multiplier, _newton, _simplex
+from skmtl.penalties._splitting import primal_dual
 from skmtl.penalties._structure_step import _TraceInverse
 from skmtl.solvers import make_design, make_supervised, solve
 from skmtl.solvers.entries import Entries
@@ -224,3 +225,47 @@ def test_a_model_that_is_the_certified_one_is_not_refined(kernel, rng, monkeypat
     X, Y = related_tasks(rng, 40, 3)
     MultiTaskRegressor(kernel=kernel, alpha=0.1).fit(X, Y)
     assert refined == []
+
+
+class CountedNumpy:
+    """NumPy with the number of square roots that were taken, one in each step of a search."""
+
+    def __init__(self):
+        self.steps = 0
+
+    def __getattr__(self, name):
+        return getattr(np, name)
+
+    def sqrt(self, x):
+        self.steps += 1
+        return np.sqrt(x)
+
+
+def test_of_the_multiplier_of_a_trace(monkeypatch):
+    """Newton climbs to it from the left, without overshooting, whatever the sizes."""
+    counted = CountedNumpy()
+    monkeypatch.setattr(_multiplier, "np", counted)
+    rng = np.random.default_rng(0)
+    for eps in (1e-6, 1e-2, 1.0, 100.0):
+        for trace in (0.1, 1.0, 10.0):
+            for n_tasks in (2, 5, 30):
+                q = rng.standard_normal(n_tasks) * 10.0 ** rng.uniform(-2, 2)
+                nu = _multiplier.trace_multiplier(q, eps, trace)
+                assert np.sum(np.sqrt(eps / (nu - q))) == pytest.approx(trace, rel=1e-6)
+    assert counted.steps <= 190
+
+
+def test_of_the_papers_own_algorithm():
+    """Its steps are as long as the smallest eigenvalue of S allows."""
+    penalty, total = Sparse(0.7), 0
+    for seed in SEEDS:
+        S = random_psd(np.random.default_rng(seed), 5)
+        best = step_cost(penalty, penalty.minimize(S, tol=1e-10).structure, S)
+
+        def away(A, S=S, best=best):
+            return step_cost(penalty, A, S) / best - 1.0 if np.linalg.eigvalsh(A)[0] > 0.0 else np.inf
+
+        _, gap, n_iter = primal_dual(S, 0.7, start=None, certify=away, tol=1e-5, max_iter=5000, check_every=5)
+        assert gap <= 1e-5
+        total += n_iter
+    assert total <= 1180

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from joblib import parallel_config
 from problems import related_tasks
 from scipy import stats
 from sklearn.base import clone
@@ -18,8 +19,10 @@ from skmtl.model_selection import (
     edge_stability,
     structure_path,
 )
+from skmtl.model_selection.stability import MUS as STABILITY_MUS
 from skmtl.model_selection.verdict import PairedScores, describe_verdict, paired_interval
 from skmtl.penalties import Fixed, Sparse, Trace
+from skmtl.solvers.training import Training
 
 MUS = [0.5, 0.8, 0.95]
 SMALL = {"kernel": "linear", "alphas": [1e-3, 1e-1], "mus": [0.8], "eps_factors": [1.0], "cv": 3}
@@ -197,6 +200,29 @@ def test_expected_false_edges_choose_the_threshold(rng):
         assert denser["frequency"].sum() ** 2 / (0.8 * 10) > allowed
 
 
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("allowed", [0.2, 2.0])
+def test_the_graph_to_look_at_is_that_of_its_mu_though_denser_ones_are_not_learned_on_all_halves(
+    allowed, n_jobs, rng, monkeypatch
+):
+    """Every mu on its own, on the same halves, and the last before one has too many edges; fewer fits find the same."""
+    X, Y = rng.standard_normal((40, 3)), rng.standard_normal((40, 5))
+    every = [edge_stability(MultiTaskRegressor(Sparse(mu), alpha=1e-2, tol=1e-9), X, Y, 6) for mu in STABILITY_MUS[:-1]]
+    excess = [table["frequency"].sum() ** 2 / (0.8 * 10) > allowed for table in every]
+    solves, solve = [], Training.solve
+    monkeypatch.setattr(Training, "solve", lambda *args, **options: solves.append(1) or solve(*args, **options))
+    with parallel_config("threading"):
+        found = edge_stability(MultiTaskRegressor(alpha=1e-2, tol=1e-9), X, Y, 6, max_false=allowed, n_jobs=n_jobs)
+    expected = every[excess.index(True) - 1]
+    assert found.attrs["mu"] == expected.attrs["mu"]
+    numbers = ["frequency", "weight", "weight_low", "weight_high"]
+    order = ["task_a", "task_b"]
+    ours, theirs = (table.sort_values(order)[[*order, *numbers]].reset_index(drop=True) for table in (found, expected))
+    pd.testing.assert_frame_equal(ours, theirs, atol=1e-5)
+    # In parallel halves begin before others are finished.
+    assert n_jobs is not None or len(solves) < 6 * len(STABILITY_MUS)
+
+
 def test_more_expected_false_edges_than_allowed_is_a_warning(rng):
     X, Y = related_tasks(rng, 40, 4)
     with pytest.warns(UserWarning, match="even at mu=0.1"):
@@ -277,3 +303,6 @@ def test_an_end_that_decides_does_not_look_like_zero_in_the_terminal(capsys):
     numbers = {"difference": 1e-4, "low": 2e-5, "high": 1.8e-4, "verdict": "helps", "predictable": True}
     show_comparison(pd.DataFrame([{"task": task, **row, **numbers} for task in ("a", "b", "(all tasks)")]))
     assert "+0.00010 [+0.00002, +0.00018]" in capsys.readouterr().out
+    numbers = {"difference": -1e-9, "low": -6e-4, "high": 0.0, "verdict": "too close to call", "predictable": True}
+    show_comparison(pd.DataFrame([{"task": task, **row, **numbers} for task in ("a", "b", "(all tasks)")]))
+    assert capsys.readouterr().out.count("0.0000 [-0.0006, 0.0000]") == 4

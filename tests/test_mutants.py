@@ -46,7 +46,8 @@ def test_mistakes_are_made_in_functions_that_are_there(tools, tmp_path, monkeypa
     _, operators = tools
     source = (
         "def area(a, b=3):\n    def times(c):\n        return a * c\n    return times(b)\n\n\n"
-        "class Box:\n    @property\n    def side(self):\n        return 2 + 3\n"
+        "class Box:\n    @property\n    def side(self):\n        return 2 + 3\n\n"
+        "    def __init__(self):\n        super().__init__()\n"
     )
     (tmp_path / "boxes.py").write_text(source)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -59,4 +60,5 @@ def test_mistakes_are_made_in_functions_that_are_there(tools, tmp_path, monkeypa
     assert made["a * c  ->  a / c"] == (True, 2.0, 5)
     assert made["2 + 3  ->  2 - 3"] == (True, 18, -1)
     assert made["3  ->  4"] == (False, 18, 5)
+    assert made["super().__init__()  ->  None"] == (False, 18, 5)
     assert all(result != (True, 18, 5) for result in made.values())

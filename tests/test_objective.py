@@ -189,7 +189,7 @@ def test_eigenvalues_that_rounding_may_have_made_are_left_out(n):
     np.testing.assert_allclose(np.abs(vectors), (np.arange(4, 8) == order[:, None]).astype(float), atol=1e-12)
     np.testing.assert_array_equal(rounding.values, values)
     # What was left out may be as large as the largest of it, and is no less than sums are wrong by.
-    assert rounding.inside == rounding.outside == pytest.approx(max(0.5 * limit, SUM_ERROR * 4.0))
+    assert rounding.inside == rounding.outside == pytest.approx(max(0.5 * limit, SUM_ERROR * 4.0), abs=0.0)
     _, _, whole = spectrum(np.diag([1.0, 2.0]), n)
     assert (whole.inside, whole.outside) == (SUM_ERROR * 2.0, 0.0)
     nothing, _, _ = spectrum(np.zeros((2, 2)), n)

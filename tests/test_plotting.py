@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from matplotlib.cbook import is_math_text
 from matplotlib.colors import to_hex
-from reports import HOSTILE, everything, named_tasks
+from reports import ALIKE, HOSTILE, everything, named_tasks
 
 from skmtl import MultiTaskRegressor, MultiTaskRegressorCV, compare_methods, structure_path
 from skmtl._notebook import OPPOSITE, SAME
@@ -172,18 +172,23 @@ def test_a_comparison_shows_every_task_and_verdict(full):
 
 
 def test_tasks_without_a_score_are_named_and_not_drawn(full):
-    """As judge_model has them, and as skmtl fit writes them."""
     comparison = full[1]["comparison"].query("method == 'trace'").reset_index(drop=True)
     unscored = comparison["task"] == "b"
     numbers = ["score", "independent", "constant", "difference", "low", "high"]
     comparison.loc[unscored, numbers] = np.nan
-    for verdict in ("too close to call", "not judged"):
-        comparison.loc[unscored, "verdict"] = verdict
-        display = ComparisonDisplay.from_comparison(comparison)
-        assert [label.get_text() for label in display.ax_.get_yticklabels()][1] == "b (not judged)"
-        points = [line for line in display.ax_.lines if line.get_marker() == "o" and len(line.get_xdata())]
-        assert len(points) == len(comparison) - 1
-        assert "not judged" not in [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    comparison.loc[unscored, "verdict"] = "not judged"
+    display = ComparisonDisplay.from_comparison(comparison)
+    assert [label.get_text() for label in display.ax_.get_yticklabels()][1] == "b (not judged)"
+    points = [line for line in display.ax_.lines if line.get_marker() == "o" and len(line.get_xdata())]
+    assert len(points) == len(comparison) - 1
+    assert "not judged" not in [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
+def test_names_alike_stay_apart_in_pictures(rng):
+    est = MultiTaskRegressor(Sparse(1.0), alpha=1e-2).fit(*named_tasks(rng, ALIKE))
+    shown = [text.get_text() for text in GraphDisplay.from_estimator(est).ax_.texts]
+    rows = [label.get_text() for label in MatrixDisplay.from_estimator(est).ax_.get_yticklabels()]
+    assert len(set(shown)) == len(set(rows)) == len(ALIKE)
 
 
 def test_a_comparison_from_an_estimator(rng):

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from reports import HOSTILE, everything, named_tasks
+from reports import ALIKE, HOSTILE, everything, named_tasks
 from sklearn.datasets import load_iris
 
 from skmtl import (
@@ -26,7 +26,7 @@ from skmtl.model_selection import judge_model, readable_graph
 from skmtl.model_selection.held_out import describe_comparison
 from skmtl.model_selection.verdict import ALL_TASKS
 from skmtl.penalties import PENALTIES, Fixed, Sparse
-from skmtl.plotting.names import cut, split_name
+from skmtl.plotting.names import cut, split_name, tell_apart
 from skmtl.report import read_aloud, render, summarize
 from skmtl.report.numbers import short_number
 from skmtl.report.page import embed
@@ -225,6 +225,55 @@ def test_long_names_are_cut_in_the_middle():
     assert split_name("e\N{COMBINING ACUTE ACCENT}" * 20)[1].startswith("e")
 
 
+@pytest.mark.parametrize("most", [12, 14, 22, 28])
+def test_names_that_look_alike_are_told_apart(most, rng):
+    """Whatever differs: a word, two, their order, a letter in a long word, the length, or the spaces."""
+    accents = ["a\N{COMBINING ACUTE ACCENT}" * 9 + one + "o\N{COMBINING ACUTE ACCENT}" * 9 for one in ("x", "xx", "y")]
+    families = {
+        "words": ALIKE,
+        "order": [f"{'first ' * 9}{a}_{b}{' last' * 9}" for a, b in (("p", "q"), ("q", "p"))],
+        "letter": [f"{'a' * 40}{one}{'b' * 40}" for one in "uvwxyz"],
+        "length": ["long" * k for k in range(40, 60)],
+        "spaces": ["a " * 30 + "b", "a  " * 30 + "b"],
+        "accents": accents,
+        "hostile": [*HOSTILE, *(name * 2 for name in HOSTILE)],
+        "random": list({" ".join(rng.choice(["north", "temperature", "sensor_1", "of", "it"], 9)) for _ in range(200)}),
+    }
+    for names in [*families.values(), [name for family in families.values() for name in family]]:
+        labels = tell_apart(names, most)
+        assert len(set(labels)) == len(names)
+        assert max(map(len, labels)) <= most
+        assert all(label == cut(name, most) for name, label in zip(names, labels, strict=True) if len(name) <= most)
+        assert not any(re.search(r"(^|…)\u0301", label) for label in labels)
+    assert tell_apart(ALIKE, 16)[0] == "inhibi…1A2…rats…"
+    assert tell_apart(["one", *ALIKE[:1]], 12) == ["one", cut(ALIKE[0], 12)]
+
+
+def test_tasks_with_names_alike_are_told_apart_wherever_they_stand(rng):
+    X, Y = named_tasks(rng, ALIKE)
+    est = MultiTaskRegressor(Sparse(1.0), alpha=1e-2).fit(X, Y)
+    judged = judge_model(est, X, Y)
+    summary, document = read(est, comparison=judged.comparison, predictions=judged.predictions)
+    labels = tell_apart(ALIKE)
+    assert set(labels) <= set(document.words)
+    # Whole for paper, and for those who point at it.
+    assert set(ALIKE) <= set(document.words)
+    page = render(summary)
+    assert all(f'<bdi class="name alike" title="{name}"><span class="short">' in page for name in ALIKE)
+    still = "".join(re.findall(r"<noscript>(.*?)</noscript>", page, re.DOTALL))
+    assert all(f">{label}</text>" in still for most in (18, 15) for label in tell_apart(ALIKE, most))
+
+
+def test_of_how_many_rows_the_path_is_learned_is_said_where_the_model_has_more(full):
+    """Otherwise the number of related pairs at the model's mu would be read as that of the model."""
+    rows = {"rows": 2500, "rows that judged": 1000}
+    said = "learned from 1,000 rows, and the model that is kept from all 2,500"
+    assert said in render(summarize(full.est, **full.results, about=rows))
+    assert "Here it is learned from" not in render(summarize(full.est, **full.results, about={"rows": 1000}))
+    fewer = render(summarize(full.est, **full.results, about={**rows, "rows of the graph": 500}))
+    assert "learned from 500 rows, fewer than those that judged the model" in fewer
+
+
 def test_pictures_are_there_without_scripts(full):
     """Inside noscript: browsers without JavaScript see drawings instead of empty boxes."""
     page = render(full.summary)
@@ -398,6 +447,7 @@ def test_scores_that_are_the_same_get_the_same_words(rng):
         ("too close to call", 0.04, "get more rows, which would tell whether sharing helps"),
         ("too close to call", 0.0004, "try without sharing, which is simpler and may do as well"),
         ("too close to call", -0.04, "try without sharing, which is simpler and may do as well"),
+        ("changes nothing", 0.0, "try without sharing, which is simpler and does as well"),
         ("helps", 0.04, "keep sharing"),
         ("hurts", -0.04, "try without sharing"),
     ],

@@ -6,9 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from reports import HOSTILE, everything, named_tasks
+from reports import ALIKE, HOSTILE, everything, named_tasks
 
 from skmtl import MultiTaskRegressor
+from skmtl.model_selection import interval_coverage
+from skmtl.penalties import Sparse
+from skmtl.plotting.names import tell_apart
 from skmtl.report import render, summarize
 
 CHROMIUM = os.environ.get("SKMTL_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -17,6 +20,8 @@ NAMES = [f"task {letter}" for letter in "abcdefghijkl"]
 EDGES = (
     "[...document.querySelectorAll('.view:not([hidden]) .edges .edge')].filter(e => e.style.display !== 'none').length"
 )
+# Some of which beginnings and ends tell apart, and some not.
+LONG = [*ALIKE, "temperature of the sensor on the roof", "pressure in the second vessel (mbar)"]
 SHOWN = ".view:not([hidden])"
 
 
@@ -38,7 +43,12 @@ def pages(tmp_path_factory):
     """Pages in files, with the estimators they are of."""
     folder, rng = tmp_path_factory.mktemp("pages"), np.random.default_rng(0)
     many = named_tasks(rng, [f"task {t}" for t in range(100)], n=150, n_groups=12, noise=2.0)
+    alike = named_tasks(rng, LONG)
     problems = {
+        "alike": (
+            MultiTaskRegressor(Sparse(0.9), alpha=1e-2).fit(*alike),
+            {"intervals": interval_coverage(MultiTaskRegressor(), *alike)},
+        ),
         "usual": everything(rng, NAMES, n_groups=4),
         "hostile": everything(rng, HOSTILE),
         "many": (MultiTaskRegressor("trace", tol=1e-3).fit(*many), {}),
@@ -167,6 +177,19 @@ def test_tables_sort(visit):
     page.locator(".method:visible thead").get_by_role("button", name="task").click()
     names = page.locator(".method:visible tbody th").all_inner_texts()
     assert names == sorted(names)
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_names_alike_stay_apart_and_a_table_of_intervals_stays_on_the_page(visit, width):
+    page = visit("alike", width)
+    box = page.locator(".scroll:has(.coverage)")
+    assert box.evaluate("e => e.scrollWidth <= e.clientWidth")
+    seen = page.locator(".coverage tbody th .name").evaluate_all("es => es.map(e => e.innerText.replace(/\\s/g, ''))")
+    assert seen[: len(ALIKE)] == [label.replace(" ", "") for label in tell_apart(ALIKE)]
+    nodes = page.locator(f"{SHOWN} .node text").all_text_contents()
+    assert len(nodes) == len(set(nodes)) == len(LONG)
+    page.emulate_media(media="print")
+    assert page.locator(".coverage tbody th .name").all_inner_texts() == LONG
 
 
 def test_the_theme_is_remembered(browser, pages):

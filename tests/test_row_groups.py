@@ -114,6 +114,24 @@ def test_ranks_of_errors_are_those_of_groups(long, rng):
             np.testing.assert_allclose(reach[0, t], np.sort(errors)[least], rtol=1e-9)
 
 
+def test_too_few_groups_for_the_coverage_asked(rng):
+    X, Y, groups = patients(rng, 8)
+    est = MultiTaskRegressor(kernel="rbf", alpha=1e-2).fit(X, Y, groups=groups)
+    est.predict_interval(X, coverage=0.88)
+    with pytest.raises(ValueError, match=r"needs at least 9 groups .* task 'y0' has 8; ask for at most 0.88"):
+        est.predict_interval(X, coverage=0.9)
+    # Folds of eight groups learn from six or seven.
+    found = interval_coverage(est, X, Y, groups=groups, coverages=[0.5, 0.8, 0.87, 0.9])
+    assert found["coverage"].unique().tolist() == [0.5, 0.8, 0.87]
+    assert found["coverage"].value_counts()[0.87] < found["coverage"].value_counts()[0.8] == Y.size
+    # Labels of a task may be in fewer groups than rows are; a single group cannot be left out, but its rows can.
+    Y[groups > 2, 1] = np.nan
+    est.fit(X, Y, groups=groups)
+    with pytest.raises(ValueError, match=r"needs at least 4 groups .* task 'y1' has 3; ask for at most 0.75, or"):
+        est.predict_interval(X, coverage=0.8)
+    est.fit(X, Y, groups=np.zeros(len(X), dtype=int)).predict_interval(X, coverage=0.9)
+
+
 def test_left_out_with_its_group_a_row_is_predicted_by_a_fit_without_it(rng):
     X, Y, groups = patients(rng, 6)
     settings = {"penalty": "independent", "kernel": "rbf", "gamma": 2.0, "scale_targets": False}

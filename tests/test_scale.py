@@ -75,6 +75,21 @@ def assert_same_fit(est, other, X, new, tolerance=1e-7):
 # Landmarks ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("gamma", [1e-3, 1e-2, 0.1, 1.0])
+def test_norms_are_as_exact_as_they_say(gamma, rng):
+    """Against extended precision: coefficients of landmarks that nearly span one another cancel one another."""
+    X = rng.standard_normal((40, 3))
+    fitted = make_feature_map("rbf", gamma=gamma, landmarks=X).fit(X)
+    coef = fitted.lift(rng.standard_normal((len(fitted.landmarks_), 4)))
+    points, wide = fitted.landmarks_.astype(np.longdouble), coef.astype(np.longdouble)
+    K = np.exp(-gamma * ((points[:, None] - points[None]) ** 2).sum(axis=2))
+    norm, exact = fitted.squared_norms(coef, None).sum(), float(np.sum(wide * (K @ wide)))
+    away, said = abs(norm - exact), fitted.rounding_of_norms(coef)
+    assert away < said < 1e4 * max(away, 1e-15 * exact)
+    # What cancels hardest is said to lose most, and what does not cancel loses nothing that counts.
+    assert (said > 1e-6 * exact) == (gamma < 0.1)
+
+
 @pytest.mark.parametrize("landmarks", ["uniform", "leverage", "given"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_all_rows_as_landmarks_are_the_exact_kernel(layout, landmarks, rng):
@@ -330,6 +345,16 @@ def test_sums_are_not_taken_late_where_they_would_lose_digits(rng):
     assert not make_feature_map("rbf", gamma=0.1, landmarks=close).fit(X).well_conditioned()
 
 
+@pytest.mark.parametrize("gaps", [True, False])
+def test_landmarks_that_almost_agree_in_blocks(gaps, rng, monkeypatch):
+    X, Y = related_tasks(rng, N, T)
+    Y = with_gaps(rng, Y) if gaps else Y
+    model = regressor(kernel="rbf", gamma=0.1, landmarks=np.vstack([X[:10], X[:1] + 1e-3]))
+    memory = clone(model).fit(X, Y)
+    monkeypatch.setattr(skmtl.estimators.blocks, "LARGE", 0)
+    np.testing.assert_allclose(clone(model).fit(X, Y).predict(X), memory.predict(X), atol=1e-4)
+
+
 def test_landmarks_that_others_explain_are_left_out(rng):
     """Their functions cancel one another, and with them go the digits of the norm."""
     X = rng.standard_normal((50, 3))
@@ -523,6 +548,9 @@ def test_weights_in_blocks_have_a_column_for_each_task(blocks, rng):
             with pytest.raises(ValueError, match="sample_weight"):
                 MultiTaskRegressor().fit(X, y, sample_weight=np.ones((30, wrong)))
     MultiTaskRegressor().fit(X, Y, sample_weight=np.ones((30, 2)))
+    # A row of a long table has one label, and one weight.
+    with pytest.raises(ValueError, match="1D"):
+        MultiTaskRegressor().fit(X, Y[:, 0], tasks=np.arange(30) % 2, sample_weight=np.ones((30, 1)))
 
 
 @pytest.mark.parametrize("layout", ["gaps", "gaps and weights", "long"])

@@ -98,6 +98,17 @@ def test_nobody_goes_on_after_the_limit_or_where_newton_was_asked_for(problem, s
     assert f"Stopped after 7 iterations ({why})" in solution.status
 
 
+@pytest.mark.parametrize("name", ["newton", "anderson", "alternating"])
+def test_the_solver_that_was_asked_for_is_the_one_that_runs(problem, scripted, monkeypatch, name):
+    asked = scripted([(0.5 * TOL, 7, False)], [(0.5 * TOL, 7, False)])
+    plain = solving.SOLVERS["anderson"]
+    monkeypatch.setitem(
+        solving.SOLVERS, "alternating", lambda *given, **named: asked.append({"name": name}) or plain(*given, **named)
+    )
+    solve(problem, solver=name, tol=TOL)
+    assert names(asked)[0] == name
+
+
 def hide(problem, share, rng):
     """The problem where rounding hides so much that the bound falls by about this share of the objective."""
     A = problem.penalty.minimize(np.eye(3)).structure
@@ -155,6 +166,57 @@ def test_a_known_structure_without_a_proof_is_one_step(rng):
     assert proved.converged
 
 
+class Hidden:
+    """A problem of which rounding hides h I; careful proofs have a given gap, and tight ones half of it."""
+
+    alpha, n_tasks = 2.0, 2
+
+    def __init__(self, h, gap, *, common=0.0, known=False):
+        self._h, self._gap, self.common, self.known = h, gap, common, known
+        self.penalty, self.asked = self, []
+
+    def hidden(self, fit):
+        return self._h * np.ones((2, 2))
+
+    def certify(self, A, fit):
+        self.asked.append("certify")
+        return Proof(A, fit, 50.0, 50.0 - 50.0 * self._gap)
+
+    def tighten(self, proof):
+        self.asked.append("tighten")
+        return replace(proof, lower_bound=50.0 - 25.0 * self._gap)
+
+
+class Exact:
+    dual_error = 1e-5
+
+
+@pytest.mark.parametrize("objective", [50.0, -50.0, 0.02])
+@pytest.mark.parametrize("common", [0.0, 3.0])
+def test_what_rounding_costs_is_known_to_first_order_where_it_is_next_to_nothing(objective, common):
+    """A share of the tolerance, relative to the objective; it is alpha times what the structure sees of it."""
+    A = np.array([[2.0, 0.5], [0.5, 1.0]])
+    little = solving.NEXT_TO_NOTHING * TOL * abs(objective)
+    for share, first_order in [(0.9, True), (1.1, False)]:
+        problem = Hidden(share * little / (2.0 * (4.0 + 4.0 * common)), 0.5 * TOL, common=common)
+        proof = solving._account_for_rounding(problem, Proof(A, Exact(), objective, objective - 1.0), TOL)
+        assert problem.asked == ([] if first_order else ["certify"])
+        careful = objective - 1.0 - share * little if first_order else 50.0 - 25.0 * TOL
+        # What sums of dual coefficients are wrong by is taken off in any case.
+        assert proof.lower_bound == pytest.approx(careful - 1e-5, rel=1e-9)
+
+
+@pytest.mark.parametrize(("gap", "asked"), [(0.9, ["certify"]), (1.1, ["certify", "tighten"])])
+@pytest.mark.parametrize("known", [True, False])
+def test_else_it_is_proved_anew_and_with_the_best_scale_where_that_is_needed(gap, asked, known):
+    """A known structure costs what it costs: its bound is cheap, and always proved anew."""
+    problem = Hidden(0.0 if known else 1.0, gap * TOL, known=known)
+    proof = solving._account_for_rounding(problem, Proof(np.eye(2), Exact(), 50.0, 49.0), TOL)
+    assert problem.asked == asked
+    share = 0.5 if "tighten" in asked else 1.0
+    assert proof.lower_bound == pytest.approx(50.0 - 50.0 * share * gap * TOL - 1e-5, rel=1e-12)
+
+
 # What a solution says -------------------------------------------------------------------------------------------------
 
 
@@ -205,6 +267,19 @@ def test_the_objective_of_the_model_makes_the_gap(objective, away):
     if model.lost:
         said = float(re.search(r"is (\S+) \(relative\) away", model.status)[1])
         assert said == pytest.approx(abs(away * TOL) / abs(model.objective), rel=0.1)
+
+
+@pytest.mark.parametrize(("rounding", "certified"), [(0.3, True), (0.6, True), (0.75, False), (50.0, False)])
+def test_what_rounding_hides_of_the_objective_is_in_the_gap(rounding, certified):
+    solution = make_solution(2.0, 2.0 - 2.0 * 0.3 * TOL)
+    model = solution.returned(2.0, TOL, rounding=2.0 * rounding * TOL)
+    assert model.lower_bound <= 2.0 - 2.0 * (0.3 + rounding) * TOL * (1.0 - 1e-6)
+    assert model.gap == pytest.approx((0.3 + rounding + (0.05 if certified else 0.0)) * TOL)
+    assert model.converged == certified == ("Certified" in model.status)
+    if not certified:
+        assert model.lost
+        said = float(re.search(r"is (\S+) \(relative\) away", model.status)[1])
+        assert said == pytest.approx(rounding * TOL, rel=0.1)
 
 
 def test_what_was_not_certified_stays_so():

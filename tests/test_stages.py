@@ -5,11 +5,19 @@ import pytest
 from problems import random_psd
 from scipy.linalg import helmert
 
-from skmtl.penalties import PENALTIES, Cluster, Fixed, Laplacian, Sparse, Trace, sparse
+from skmtl.penalties import PENALTIES, Cluster, Fixed, Frobenius, Laplacian, Sparse, Trace, sparse
 from skmtl.penalties._graph_newton import _backtrack, _Point, _starts, edge_ends, graph_newton, graph_structure
 from skmtl.penalties._newton import _extrapolate, active_newton, descend, soft_threshold
-from skmtl.penalties._screening import WORTH_SCREENING, assemble, components
-from skmtl.penalties._simplex import _solve_directly, _stay_inside, model_step
+from skmtl.penalties._screening import (
+    DRAFT_TOL,
+    WORTH_SCREENING,
+    _merge,
+    _union,
+    assemble,
+    components,
+    solve_in_blocks,
+)
+from skmtl.penalties._simplex import _solve_by_cg, _solve_directly, _stay_inside, model_step
 from skmtl.penalties._structure_step import step_gap
 
 # Falling ridges -------------------------------------------------------------------------------------------------------
@@ -115,6 +123,97 @@ class Block:
 def test_blocks_are_put_where_their_tasks_are():
     A = assemble([Block([2, 0], [[1.0, 2.0], [3.0, 4.0]]), Block([1], [[5.0]])])
     np.testing.assert_array_equal(A, [[4.0, 0.0, 3.0], [0.0, 5.0, 0.0], [2.0, 0.0, 1.0]])
+
+
+class Links:
+    """Tasks whose blocks are linked as a matrix says, whatever was solved."""
+
+    def __init__(self, dual):
+        self.W, self.solved = np.array(dual), []
+
+    def alone(self, tasks):
+        return [Solved([t], [[1.0]], 1e-4) for t in tasks]
+
+    def solve(self, tasks, start, tol):
+        self.solved.append((tasks.tolist(), None if start is None else start.tolist(), tol))
+        return Solved(tasks, len(self.solved) * np.eye(len(tasks)), tol)
+
+    def dual(self, blocks):
+        order = np.concatenate([block.tasks for block in blocks])
+        return self.W[np.ix_(order, order)].copy()
+
+
+class Solved(Block):
+    def __init__(self, tasks, structure, tol):
+        super().__init__(tasks, structure)
+        self.tol = tol
+
+
+def linked_tasks(n_tasks, *links):
+    W = np.eye(n_tasks)
+    for t, s, size in links:
+        W[t, s] = W[s, t] = size
+    return W
+
+
+def tasks_of(blocks):
+    return sorted(sorted(block.tasks.tolist()) for block in blocks)
+
+
+def test_blocks_are_joined_until_no_link_exceeds_the_threshold():
+    """By its size; blocks that are solved well enough stay as they are."""
+    problem = Links(linked_tasks(6, (0, 3, -0.5), (3, 5, 0.4), (1, 2, 0.2)))
+    blocks = _merge(problem, problem.alone(np.arange(6)), 0.3, 1e-4, largest=6)
+    assert tasks_of(blocks) == [[0, 3, 5], [1], [2], [4]]
+    # Of lone tasks a solver knows a better start.
+    assert problem.solved == [([0, 3, 5], None, 1e-4)]
+    again = _merge(problem, blocks, 0.1, 1e-4, largest=6)
+    assert tasks_of(again) == [[0, 3, 5], [1, 2], [4]]
+    assert problem.solved[1:] == [([1, 2], None, 1e-4)]
+    # More exactly: all of them again, from where they are.
+    problem.solved.clear()
+    finer = _merge(problem, again, 0.1, 1e-6, largest=6)
+    assert tasks_of(finer) == [[0, 3, 5], [1, 2], [4]]
+    assert sorted(tasks for tasks, _, _ in problem.solved) == [[0, 3, 5], [1, 2], [4]]
+    assert {len(tasks): start for tasks, start, _ in problem.solved}[3] == np.eye(3).tolist()
+    assert {block.tol for block in finer} == {1e-6}
+
+
+@pytest.mark.parametrize(("largest", "joined"), [(2, False), (3, True)])
+def test_blocks_are_not_joined_to_one_that_is_too_large(largest, joined):
+    """However small others are."""
+    problem = Links(linked_tasks(6, (0, 3, 0.5), (3, 5, 0.4), (1, 2, 0.4)))
+    blocks = problem.alone(np.arange(6))
+    found = _merge(problem, blocks, 0.3, 1e-4, largest=largest)
+    assert (found is blocks) == (not joined)
+    assert tasks_of(found) == ([[0, 3, 5], [1, 2], [4]] if joined else [[t] for t in range(6)])
+
+
+def test_the_union_of_blocks_has_their_structures_where_their_tasks_are():
+    parts = [Solved([4, 1], [[1.0, 2.0], [2.0, 3.0]], 1.0), Solved([2], [[5.0]], 1.0)]
+    tasks, A = _union(parts)
+    np.testing.assert_array_equal(tasks, [1, 2, 4])
+    np.testing.assert_array_equal(A, [[3.0, 0.0, 2.0], [0.0, 5.0, 0.0], [2.0, 0.0, 1.0]])
+    tasks, A = _union([Solved([4], [[1.0]], 1.0), Solved([2], [[5.0]], 1.0)])
+    assert (tasks.tolist(), A) == ([2, 4], None)
+
+
+def test_screening_begins_with_the_blocks_of_the_start_and_drafts_along_strong_links():
+    """Those above the root of the threshold, roughly, and only blocks of half of all tasks; then exactly."""
+    start = np.eye(6)
+    start[1, 2] = start[2, 1] = 0.5
+    problem = Links(linked_tasks(6, (0, 3, 0.6), (3, 5, 0.4)))
+    blocks = solve_in_blocks(problem, 6, 0.25, start=start, tol=1e-6)
+    assert tasks_of(blocks) == [[0, 3, 5], [1, 2], [4]]
+    assert problem.solved[0] == ([1, 2], [[1.0, 0.5], [0.5, 1.0]], 1e-6)
+    assert problem.solved[1] == ([0, 3], None, DRAFT_TOL)
+    assert {tuple(tasks): tol for tasks, _, tol in problem.solved[2:]} == {(0, 3, 5): 1e-6, (4,): 1e-6}
+    problem = Links(linked_tasks(4, (0, 3, 0.6), (1, 3, 0.6)))
+    blocks = solve_in_blocks(problem, 4, 0.25, start=None, tol=1e-6)
+    # Three of four are too many for a draft.
+    assert problem.solved[0][0] == [0, 1, 3]
+    assert problem.solved[0][2] == 1e-6
+    assert tasks_of(blocks) == [[0, 1, 3], [2]]
 
 
 # Graphs ---------------------------------------------------------------------------------------------------------------
@@ -256,6 +355,17 @@ def test_the_least_of_a_model_over_a_simplex(seed):
     assert slopes.min() >= level - 1e-8
 
 
+def test_where_edges_are_many_their_share_says_which_preconditioner_serves(rng):
+    """The one for all edges only where nearly all of them are free."""
+    asked, free = [], np.arange(10) % 4 > 0
+    model = Quadratic(random_psd(rng, 10), rng.standard_normal(10))
+    precondition = model.preconditioner
+    model.preconditioner = lambda share: asked.append(share) or precondition(share)
+    d = _solve_by_cg(model, free, model.gradient, 1e-6)
+    assert asked == [pytest.approx(0.7)]
+    np.testing.assert_allclose(d, _solve_directly(model, np.flatnonzero(free), model.gradient), atol=1e-7)
+
+
 @pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
 def test_a_model_may_have_any_unit(unit, rng):
     H, gradient = random_psd(rng, 5), rng.standard_normal(5)
@@ -275,6 +385,23 @@ def test_edges_that_are_redundant_have_a_step_all_the_same():
     H = np.ones((2, 2))
     d = _solve_directly(Quadratic(H, None), np.arange(2), np.array([1.0, -1.0]))
     assert d[1] == -d[0] > 0.0
+
+
+def test_the_sparse_penalty_of_any_matrix_is_that_of_the_paper(rng):
+    """mu tr(A) + (1 - mu) sum |A_ts|, outside of the cone too."""
+    A = rng.standard_normal((4, 4))
+    A = A + A.T
+    assert np.diag(A).min() < 0.0
+    for mu in (0.0, 0.3, 1.0):
+        assert Sparse(mu).value(A) == pytest.approx(mu * np.trace(A) + (1.0 - mu) * np.abs(A).sum())
+
+
+@pytest.mark.parametrize("weight", [0.5, 4.0])
+def test_directions_that_s_does_not_have_count_as_rounding(weight):
+    """So that the structure has an inverse: of an S without a ridge, and where rounding makes it negative."""
+    a = np.linalg.eigvalsh(Frobenius(weight).minimize(np.diag([8.0, 1.0, 0.0, -1e-18])).structure)
+    rounding = 8.0 * np.finfo(float).eps
+    np.testing.assert_allclose(a, np.cbrt(np.array([rounding, rounding, 1.0, 8.0]) / (2.0 * weight)))
 
 
 # Bounds of graphs -----------------------------------------------------------------------------------------------------

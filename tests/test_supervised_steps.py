@@ -17,7 +17,8 @@ from skmtl.solvers.observed import ObservedRows, TaskBasis
 from skmtl.solvers.observed_moments import ObservedMoments
 from skmtl.solvers.posterior import CompletePosterior, FeaturePosterior, LabelPosterior
 from skmtl.solvers.ridge import Ridge
-from skmtl.solvers.systems import FeatureSystem, IterativeSystem, LabelFactor
+from skmtl.solvers.systems import FeatureSystem, IterativeSystem, LabelFactor, MeanSystem
+from skmtl.solvers.task_blocks import TaskBlockSystem
 from skmtl.solvers.task_factors import TaskFactor
 from skmtl.targets import LongLabels, TableLabels
 
@@ -259,6 +260,37 @@ def test_single_precision_is_asked_for_no_more_than_it_has(rng, monkeypatch):
     assert 0 < steps[0] <= steps[1] <= steps[2] <= 100
 
 
+@pytest.mark.parametrize(("unit", "size"), [(1.0, 1.0), (1e3, 1.0), (1.0, 1e4), (1.0, 1e-4)])
+def test_blocks_of_tasks_are_solved_as_exactly_as_was_asked_for_and_not_again(unit, size, rng, monkeypatch):
+    """The squared norm of what is left, whitened, is at most (n alpha)^2 times the gap, of the norm of the answer."""
+    labels, rows = make_labels(rng, "ridge", "gaps"), unit * rng.standard_normal((N_ROWS, 12))
+    observed = ObservedRows(rows, np.sum(rows**2, axis=0), labels, intercept=True)
+    A, ridge = size * random_psd(rng, N_TASKS), 0.05 * size * unit**2 * observed.n
+    nothing = np.zeros((12, N_TASKS))
+    a, U = np.linalg.eigh(A)
+    exact, products, curve = FeatureSystem(observed, A, ridge), [], ObservedRows.curve
+    monkeypatch.setattr(ObservedRows, "curve", lambda self, W: products.append(1) or curve(self, W))
+    steps = []
+    for gap in (1e-1, 1e-4, 1e-8):
+        products.clear()
+        system = TaskBlockSystem(observed, a, U, ridge, nothing, gap)
+        # One product for each step, one before, and one or two to see that it is the end.
+        assert len(products) <= system.steps + 3
+        left = (observed.cross - curve(observed, system.W) - ridge * np.linalg.solve(A, system.W.T).T) @ (
+            U * np.sqrt(a)
+        )
+        # The norm is first guessed, and the answer has nearly that.
+        assert np.sum(left**2) <= 4.0 * ridge**2 * gap * exact.norm
+        steps.append(system.steps)
+    assert 0 < steps[0] < steps[1] < steps[2] < 30
+    np.testing.assert_allclose(system.W, exact.W, atol=1e-3 * np.abs(exact.W).max())
+    # From the answer there is nothing to do.
+    near = TaskBlockSystem(observed, a, U, ridge, exact.W, 1e-8)
+    assert near.steps == 0
+    E = rng.standard_normal((12, N_TASKS))
+    np.testing.assert_allclose(near.respond(E), MeanSystem(observed, A, ridge).respond(E), rtol=1e-6)
+
+
 def test_the_norm_in_a_known_structure_has_nothing_of_directions_that_it_lacks(rng):
     """However large the dual coefficients are along them."""
     U = np.linalg.qr(rng.standard_normal((3, 3)))[0]
@@ -392,3 +424,13 @@ def test_posteriors_know_how_many_numbers_a_row_takes(rng):
     assert LabelPosterior(observed.entries(), A, 0.3).width == 3 * n_labels * N_TASKS + N_TASKS**2
     by_features = FeaturePosterior(observed, A, 0.3, 2, np.full(N_TASKS, np.inf))
     assert by_features.width == 2 + 2 * RANK * N_TASKS + N_TASKS**2
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e3])
+def test_the_largest_curvature_of_labels(size, rng):
+    """h K_ii A_tt over all labels, however small."""
+    labels, rows, A = make_labels(rng, "ridge", "gaps"), rng.standard_normal((N_ROWS, RANK)), random_psd(rng, N_TASKS)
+    entries = ObservedRows(rows, np.ones(RANK), labels, intercept=False).entries()
+    h = size * rng.uniform(0.1, 1.0, len(entries))
+    each = [h[k] * np.sum(rows[entries.row[k]] ** 2) * A[t, t] for k, t in enumerate(entries.task)]
+    assert entries.largest(h, A) == pytest.approx(max(each))

@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, load_model, save_model
-from skmtl.model_selection import kernel_choice, quick_search, readable_graph
+from skmtl.model_selection import interval_coverage, kernel_choice, quick_search, readable_graph
 from skmtl.penalties import Sparse
 from skmtl.tables import (
     ColumnRoles,
@@ -115,6 +115,23 @@ def test_the_fit_of_a_table_is_a_pipeline_that_predicts_by_name(table, tmp_path)
     expected = pd.DataFrame(result.model.predict(problem.X), columns=TARGETS)
     pd.testing.assert_frame_equal(predict_frame(again, table[::-1])[::-1], expected)
     pd.testing.assert_frame_equal(predict_table(again, tmp_path / "table.csv"), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("form", ["gaps", "groups", "long"])
+def test_intervals_are_looked_at_on_the_folds_that_anybody_has_with_the_saved_model(table, form, rng):
+    frame, roles = table.copy(), ColumnRoles(TARGETS)
+    frame[TARGETS] = frame[TARGETS].mask(rng.random((len(frame), 3)) < 0.3)
+    if form == "groups":
+        frame["patient"] = np.arange(len(frame)) // 3
+        roles = ColumnRoles(TARGETS, groups="patient")
+    if form == "long":
+        frame = frame.melt(["a", "b", "c", "d"], TARGETS, "task", "label").dropna()
+        roles = ColumnRoles(["label"], task_column="task")
+    problem = make_problem(frame, roles)
+    result = fit_table(problem, search=quick_search(**SMALL), kernels=["linear"])
+    rows = {"tasks": problem.tasks, "groups": problem.groups}
+    again = interval_coverage(result.model[-1], result.model[:-1].transform(problem.X), problem.Y, **rows)
+    pd.testing.assert_frame_equal(result.intervals, again)
 
 
 def test_where_independent_tasks_win_the_graph_is_that_of_the_model_beside_them(rng):

@@ -78,7 +78,7 @@ def test_the_interval_lies_about_the_score_of_all_rows_and_those_of_groups(more)
 
 def test_a_gain_that_no_group_shows_decides_nothing():
     """Areas under the curve of groups of rows may all be the same, where that of all rows is a little larger."""
-    search = search_of([[0.9, 0.8], [0.9, 0.8]], ["sparse", "independent"], means=[0.8503, 0.85])
+    search = search_of([[0.9, 0.8], [0.9, 0.8]], ["sparse", "independent"], means=[0.8506, 0.85])
     assert describe_choice(search).startswith("Too close to call")
 
 
@@ -89,7 +89,7 @@ def test_a_candidate_without_a_score_is_not_the_best():
 
 
 @pytest.mark.parametrize(
-    ("difference", "said"), [(0.0123, "+0.012"), (0.0005, "+0.0005"), (0.00003, "+0.00003"), (1e-9, "+0.000000")]
+    ("difference", "said"), [(0.0123, "+0.012"), (0.0005, "+0.0005"), (0.00003, "+0.00003"), (-9e-7, "-0.000001")]
 )
 def test_scores_that_differ_look_different(difference, said):
     paired = PairedScores("sparse", "r2", 0.5 + difference, 0.5, None, difference, -np.inf, np.inf)
@@ -204,6 +204,12 @@ def test_a_score_that_is_worse_than_a_constant_looks_worse():
 @pytest.mark.parametrize(
     ("low", "high", "word"),
     [
+        (-1e-9, 1e-8, verdict.UNCHANGED),
+        (1e-9, 1e-8, verdict.UNCHANGED),
+        (-1e-9, 1e-5, verdict.UNCHANGED),
+        (-2.4e-4, 2.4e-4, verdict.UNCHANGED),
+        (-2e-4, 2.6e-4, verdict.CLOSE),
+        (-1e-5, -2e-6, verdict.HURTS),
         (0.0, 0.0, verdict.UNCHANGED),
         (0.0, 0.1, verdict.CLOSE),
         (-0.1, 0.0, verdict.CLOSE),
@@ -212,5 +218,63 @@ def test_a_score_that_is_worse_than_a_constant_looks_worse():
         (-0.1, 0.1, verdict.CLOSE),
     ],
 )
-def test_an_interval_that_touches_zero_decides_nothing(low, high, word):
-    assert verdict.judge_interval(low, high) == word
+@pytest.mark.parametrize("unit", [1.0, 1e-7, 1e5])
+def test_an_interval_that_touches_zero_decides_nothing(low, high, word, unit):
+    """Nor does one that three decimals do not show, unless it is all on one side; beside scores of any size."""
+    score, independent = 0.5 + (low + high) / 2, 0.5
+    assert verdict.judge_interval(*(unit * value for value in (low, high, score, independent))) == word
+
+
+@pytest.mark.parametrize("n_folds", [1, 5])
+@pytest.mark.parametrize("constant", [0.0, np.nan])
+def test_models_that_are_the_same_but_for_rounding_are_called_the_same(n_folds, constant, rng):
+    """Where a search for sharing chooses independent tasks on every fold, both give the same scores."""
+    alone = 0.5 + 0.1 * rng.random((n_folds, 3))
+    shared = alone + 1e-12 * rng.standard_normal(alone.shape)
+    options = {"tasks": ["a", "b"], "ratio": 0.25, "level": 0.95, "scoring": "r2"}
+    table = compare_scores("sparse", shared, alone, np.full_like(alone, constant), **options)
+    assert set(table["verdict"]) == {verdict.UNCHANGED}
+    words = describe_comparison(table)
+    assert words.startswith("Sharing changes nothing: sparse and independent tasks agree on every fold, both have ")
+    assert "difference" not in words
+
+
+def test_a_difference_that_is_surely_next_to_nothing_is_not_too_close_to_call():
+    paired = PairedScores("sparse", "pooled_r2", 0.997720, 0.997715, None, 5e-6, -4.8e-5, 5.8e-5)
+    assert describe_verdict(paired, kept="sparse") == (
+        "Sharing changes next to nothing: R2 is 0.997720 with sparse and 0.997715 with independent tasks, a difference "
+        "of +0.000005 [-0.000048, +0.000058]. The model that is kept is sparse."
+    )
+
+
+@pytest.mark.parametrize(
+    ("score", "independent", "said"),
+    [
+        (0.2416, 0.2432, "0.2416 with sparse and 0.2432 with independent tasks, a difference of -0.0016"),
+        (0.24154, 0.24346, "0.24154 with sparse and 0.24346 with independent tasks, a difference of -0.00192"),
+        (0.2412, 0.2432, "0.241 with sparse and 0.243 with independent tasks, a difference of -0.002"),
+    ],
+)
+def test_the_difference_is_that_of_the_scores_as_they_are_written(score, independent, said):
+    paired = PairedScores("sparse", "pooled_r2", score, independent, None, score - independent, -0.004, 0.001)
+    assert f"R2 is {said} [" in describe_verdict(paired)
+
+
+def test_a_difference_of_zero_has_no_sign_and_few_decimals():
+    """Folds may differ where their means do not."""
+    paired = PairedScores("sparse", "r2", 0.5 - 1e-8, 0.5, None, -1e-8, -0.0123, 0.0123)
+    assert describe_verdict(paired) == (
+        "Too close to call: R2 within folds is 0.500 with sparse and 0.500 with independent tasks, a difference of "
+        "0.000 [-0.012, +0.012]."
+    )
+
+
+@pytest.mark.parametrize("constant", [0.0, np.nan])
+def test_a_task_without_a_score_is_not_judged(constant, rng):
+    """On the rows held out all its labels are the same; where that is so on some folds, the others judge it."""
+    shared, alone = 0.5 + 0.01 * rng.standard_normal((2, 5, 3))
+    shared[:, 0] = alone[:, 0] = shared[1:3, 1] = alone[1:3, 1] = np.nan
+    options = {"tasks": ["a", "b"], "ratio": 0.25, "level": 0.95, "scoring": "r2"}
+    table = compare_scores("sparse", shared, alone, np.where(np.isnan(alone), np.nan, constant), **options)
+    assert [word == verdict.NOT_JUDGED for word in table["verdict"]] == [True, False, False]
+    assert table["predictable"].tolist() == [False, True, True]

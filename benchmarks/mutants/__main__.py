@@ -99,9 +99,10 @@ def by_place(tests):
 def tests_of(mutant, tests, places, known):
     """Seconds and names of the tests that enter the function of a mutant, those first that may see it soonest.
 
-    Quick ones come first, and those of a kind that saw other mistakes in the same file. The same test with another
-    parameter seldom sees what the first did not, and counts as if it took longer. Outside of functions tests of what is
-    declared come first, all of them, for each is of another declaration.
+    Quick ones come first, those that enter few functions, for they are about these, and those of a kind that saw other
+    mistakes in the same file. The same test with another parameter seldom sees what the first did not, and counts as if
+    it took longer. Outside of functions tests of what is declared come first, all of them, for each is of another
+    declaration.
     """
     declared = set() if mutant.function else places[DECLARED]
     entering = places[f"{mutant.path}:{mutant.function}"] | declared
@@ -110,7 +111,8 @@ def tests_of(mutant, tests, places, known):
     turns, ordered = Counter(), []
     for seconds, name in chosen:
         turns[kind(name)] += 1
-        cost = 0.0 if name in declared else max(seconds, 1e-3) * turns[kind(name)] / (1 + seen[kind(name)])
+        aside = len(tests[name]["functions"]) * turns[kind(name)] / (1 + seen[kind(name)])
+        cost = 0.0 if name in declared else max(seconds, 1e-3) * aside
         ordered.append((cost, seconds, name))
     return [(seconds, name) for _, seconds, name in sorted(ordered)]
 

@@ -26,7 +26,7 @@ CONSTANTS = {
     ROADS: {
         "penalties/_screening.py": "WORTH_SCREENING",
         "penalties/_newton.py": "DENSE_SHARE GENTLE_RIDGE",
-        "penalties/_simplex.py": "DIRECT_EDGES",
+        "penalties/_simplex.py": "DIRECT_EDGES FEW_EDGES",
         "penalties/_graph_newton.py": "DENSE_SHARE",
         "solvers/design.py": "BLOCK",
         "solvers/held_out.py": "BLOCK_ENTRIES",
@@ -67,7 +67,8 @@ CONSTANTS = {
         "solvers/missing_labels.py": "SMALLEST_GAP ROUGH_GAP",
         "solvers/missing_fit.py": "ROUNDING",
         "solvers/alternation.py": (
-            "NEAR_THE_END FIRST_STEP_TOL WINDOW SQUARED_ERROR LARGE_LOSS NOTHING_GAINED CREEPING QUICKER NEARLY_CLOSED"
+            "NEAR_THE_END FIRST_STEP_TOL WINDOW SQUARED_ERROR LARGE_LOSS NOTHING_GAINED CREEPING QUICKER NEARLY_CLOSED "
+            "LOST"
         ),
         "solvers/screened.py": "LONE_TOL",
         "solvers/joint.py": "FIRST_ERROR NEAR_ERROR GAIN_ERROR CERTIFY_TOL ENOUGH START_TOL ROUGH_TOL",
@@ -82,7 +83,7 @@ CONSTANTS = {
     },
     GRIDS: {
         "solvers/held_out.py": "N_FOLDS ACCURACY FOLD_ACCURACY",
-        "estimators/metric.py": "LEAST_ROWS",
+        "estimators/metric.py": "LEAST_ROWS MOST_ROWS",
         "model_selection/stability.py": "MUS",
         "model_selection/recommended.py": "MOST_ROWS",
         "model_selection/kernel_choice.py": (

@@ -40,7 +40,6 @@ def compare(
     Every method is compared with independent tasks on the same folds, its parameters chosen within each of them.
     """
     from skmtl.cli.method import MethodOptions
-    from skmtl.report.unjudged import name_unjudged
     from skmtl.tables import compare_table, read_problem, write_table
 
     roles = o.make_roles(targets, features, ignore, task_column, classification, groups)
@@ -54,7 +53,7 @@ def compare(
     with warnings_as_notes(), working() as work:
         comparison, reasons = compare_table(problem, names, search=search, kernels=method.kernels, callback=work.show)
         if out is not None:
-            write_table(name_unjudged(comparison), out)
+            write_table(comparison, out)
     say(f"{table}: {len(problem.X)} rows.", *problem.notes, *reasons)
     show_comparison(comparison)
     if out is not None:

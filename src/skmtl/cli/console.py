@@ -76,9 +76,9 @@ def show_comparison(comparison: "pd.DataFrame", *, kept: str | None = None) -> N
     """
     from skmtl.model_selection.held_out import describe_comparison, is_shared
     from skmtl.model_selection.score_words import explain_score
-    from skmtl.report.unjudged import describe_unjudged, name_unjudged
+    from skmtl.report.related import describe_unjudged
 
-    for method, table in name_unjudged(comparison).groupby("method", sort=False):
+    for method, table in comparison.groupby("method", sort=False):
         print(f"{explain_score(table['scoring'].iloc[0])} on rows held out, more is better:")
         show_frame(_beside_independent(table) if is_shared(table) else _alone(table), "task")
         print(describe_comparison(comparison, str(method), kept=kept))
@@ -91,19 +91,19 @@ def _beside_independent(table: "pd.DataFrame") -> "pd.DataFrame":
     """Scores of a method, of independent tasks and of a constant, the difference of the first two, and the verdict."""
     method = table["method"].iloc[0]
     shown = table.set_index("task")[["score", "independent", "constant"]].rename(columns={"score": method})
-    numbers = table[["difference", "low", "high"]].itertuples(index=False)
+    numbers = table[["verdict", "difference", "low", "high"]].itertuples(index=False)
     shown["difference (95%)"] = [_interval(*one) for one in numbers]
     return shown.assign(verdict=table["verdict"].to_list())
 
 
-def _interval(middle: float, low: float, high: float) -> str:
-    """A difference with its interval; an end that decides does not look like zero."""
-    from skmtl.model_selection.verdict import count_decimals, deciding_ends
+def _interval(word: str, middle: float, low: float, high: float) -> str:
+    """A difference with its interval; what says that two models differ does not look like zero."""
+    from skmtl.model_selection.verdict import count_decimals, signed, telling_end
 
     if math.isnan(middle):
         return MISSING
-    k = count_decimals(*deciding_ends(low, high))
-    return f"{middle:+.{k}f} [{low:+.{k}f}, {high:+.{k}f}]"
+    k = count_decimals(telling_end(word, low, high))
+    return f"{signed(middle, k)} [{signed(low, k)}, {signed(high, k)}]"
 
 
 def _alone(table: "pd.DataFrame") -> "pd.DataFrame":

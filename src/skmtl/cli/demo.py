@@ -31,7 +31,8 @@ def demo(
     # What a person would do with a table: write it, and run `skmtl fit` on it.
     table, targets = out / TABLE, list(studies.BLOOD.values())
     write_table(studies.load_patients(), table)
-    print(f"\nThe same from a table of your own: skmtl fit {table} --targets '{','.join(targets)}' --out {out}")
+    again = f"skmtl fit {table} --targets '{','.join(targets)}' --out {out} --overwrite"
+    print(f"\nThe same from a table of your own: {again}")
     fit_file(table, ColumnRoles(targets), TableFormat(), MethodOptions(), out, overwrite=True)
 
 

@@ -131,11 +131,16 @@ class Evidence:
         together = found.together + float(np.mean(missed[others] if others.any() else missed)) * A / (n * self.alpha)
         return Residuals(found.error, spread, together)
 
+    @property
+    def grouped(self) -> bool:
+        """Whether groups were left out, of which there are two at least; else rows were."""
+        return self.groups is not None and bool(np.ptp(self.groups) > 0)
+
     @cached_property
     def units(self) -> NDArray[Any]:
-        """What was left out together: the group of each label, where there are two at least, else its row."""
+        """What was left out together: the group of each label, or its row."""
         rows, shape = np.arange(self.labels.n_rows), self.labels.y.shape
-        own: NDArray[Any] = rows if self.groups is None or np.ptp(self.groups) == 0 else self.groups
+        own: NDArray[Any] = rows if self.groups is None or not self.grouped else self.groups
         arranged = self.labels.arrange(own)
         return np.broadcast_to(arranged.reshape(len(arranged), *[1] * (len(shape) - 1)), shape)
 

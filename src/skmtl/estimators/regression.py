@@ -291,8 +291,8 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         X, tasks
             As for ``predict``.
         coverage : float, default=0.9
-            The share of labels to be covered. It needs at least coverage / (1 - coverage) labels of each task; where
-            so many are in fewer groups, intervals reach to the largest error.
+            The share of labels to be covered. It needs at least coverage / (1 - coverage) labels of each task, in so
+            many groups where there are groups.
 
         Returns
         -------
@@ -351,10 +351,10 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
     def _score_blocks(self, X: Any, y: Any, sample_weight: Any, tasks: Any) -> float:
         table = open_table(self, X, y, sample_weight, tasks, reset=False)
         predict = Predict(self.feature_map_, coefficients(self), self.intercept_, partial(_two_columns, self.loss_))
-        n_columns = 1 if tasks is not None else len(self.task_names_)
-        errors = Errors(predict, LabelReader(n_columns, as_numbers))
-        width = len(predict.coef) + table.rows.shape[1]
-        return mean_known(table.rows.reduce(errors, ErrorSums.merge, width=width).r2())
+        # Tasks of rows choose among predictions; labels are read as they stand.
+        errors = Errors(predict, LabelReader(len(self.task_names_), as_numbers))
+        sums = table.rows.reduce(errors, ErrorSums.merge, width=len(predict.coef) + table.rows.shape[1])
+        return mean_known(sums.r2())
 
 
 def _two_columns(loss: Loss, F: Array) -> Array:

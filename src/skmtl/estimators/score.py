@@ -19,9 +19,7 @@ class Errors:
     reader: LabelReader
 
     def __call__(self, start: int, X: Any, *, tasks: Any = None, **columns: Any) -> ErrorSums:
-        labels = self.reader(**columns)
-        F = self.predict(X) if tasks is None else self.predict(X, tasks)
-        return ErrorSums.from_labels(labels, F)
+        return ErrorSums.from_labels(self.reader(**columns), self.predict(X, tasks))
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class Hits:
     predict: Callable[..., NDArray[Any]]
 
     def __call__(self, start: int, X: Any, *, y: Any, weight: Any = None, tasks: Any = None) -> Array:
-        prediction = self.predict(X) if tasks is None else self.predict(X, tasks)
+        prediction = self.predict(X, tasks)
         right = prediction == y
         if prediction.ndim == 2:
             right = np.all(right | np.isnan(y), axis=1)

@@ -26,8 +26,7 @@ def uncertain(estimator: Any, X: Any, tasks: Any = None, known: Any = None) -> t
     columns = {} if known is None else {"known": check_known(known, estimator.task_names_, X)}
     rows = open_rows(estimator, X, tasks, len(predict.coef), columns)
     # Rows are located in the basis of the design, beside their basis functions.
-    width = 4 * (len(predict.coef) + rows.shape[1]) + evidence.posterior.width
-    both = rows.map(function, width=width)
+    both = rows.map(function, width=4 * (len(predict.coef) + rows.shape[1]) + evidence.posterior.width)
     return both[:, 0], both[:, 1]
 
 
@@ -86,25 +85,32 @@ def score_quantiles(evidence: Evidence, names: NDArray[Any], coverage: float) ->
     Of m errors at labels left out the one in place ceil((m + 1) coverage): the finite-sample correction of conformal
     prediction. Where groups were left out, m are the groups; see :func:`unit_quantile`.
     """
+    needed, what = units_needed(coverage), "groups with labels" if evidence.grouped else "labels"
+    for name, m in zip(names.tolist(), count_units(evidence).tolist(), strict=True):
+        if m < needed:
+            less = f"ask for at most {math.floor(100 * m / (m + 1)) / 100}, or " if m else ""
+            raise ValueError(
+                f"coverage={coverage} needs at least {needed} {what} of each task that can be left out, and task "
+                f"{name!r} has {m}; {less}collect more."
+            )
+    return np.array([unit_quantile(*evidence.scores(t), coverage) for t in range(len(names))])
+
+
+def units_needed(coverage: float) -> int:
+    """How many labels, or groups where these are left out, a task must have for intervals of this coverage."""
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage={coverage!r} must lie between 0 and 1, such as 0.9.")
     # Decimal fractions are not exact: 10 * 0.9 must not be rounded up to 10.
-    needed = math.ceil(coverage / (1.0 - coverage) - 1e-9)
-    result = np.empty(len(names))
-    for t, name in enumerate(names.tolist()):
-        scores, unit = evidence.scores(t)
-        if len(scores) < needed:
-            raise ValueError(
-                f"coverage={coverage} needs at least {needed} labels of each task that can be left out, and task "
-                f"{name!r} has {len(scores)}; ask for at most {math.floor(100 * len(scores) / (len(scores) + 1)) / 100}"
-                ", or collect more labels."
-            )
-        result[t] = unit_quantile(scores, unit, coverage)
-    return result
+    return math.ceil(coverage / (1.0 - coverage) - 1e-9)
+
+
+def count_units(evidence: Evidence) -> NDArray[np.intp]:
+    """How many labels of each task, or groups with labels of it, can be left out, of shape (n_tasks,)."""
+    return np.array([len(np.unique(evidence.scores(t)[1])) for t in range(evidence.n_tasks)])
 
 
 def unit_quantile(scores: Array, unit: NDArray[Any], coverage: float) -> float:
-    """The least score at which (m + 1) coverage of m units are reached, or the largest.
+    """The least score at which (m + 1) coverage of m units are reached, of which there are enough.
 
     The scores of a unit have equal shares of it, so that a label of a new unit, drawn like the others, has no larger
     score as often as ``coverage`` says [1]_. Units of one label are ranks: the one in place ceil((m + 1) coverage).
@@ -124,8 +130,7 @@ def unit_quantile(scores: Array, unit: NDArray[Any], coverage: float) -> float:
     _, position, counts = np.unique(unit, return_inverse=True, return_counts=True)
     reached = np.cumsum(1.0 / counts[position])
     # Decimal fractions are not exact.
-    place = int(np.searchsorted(reached, (len(counts) + 1) * coverage - 1e-9))
-    return float(scores[min(place, len(scores) - 1)])
+    return float(scores[np.searchsorted(reached, (len(counts) + 1) * coverage - 1e-9)])
 
 
 def find_evidence(estimator: Any, X: Any) -> Evidence:

@@ -96,6 +96,10 @@ class FeatureMap(BaseEstimator):
         """Squared norms of predictors, (T,), from coefficients on Z and, where ``on_rows``, their values Z coef."""
         return np.sum(coef * (F if self.on_rows else coef), axis=0)
 
+    def rounding_of_norms(self, coef: Array) -> float:
+        """What rounding makes of the sum of ``squared_norms``, beyond what it makes of every sum."""
+        return 0.0
+
 
 class LinearMap(FeatureMap):
     """The features themselves: the linear kernel seen from the primal."""
@@ -211,9 +215,8 @@ class KernelMap(FeatureMap):
 
 def _is_narrow(X: Any, Z: Any, gamma: float) -> bool:
     """Whether a Gaussian of dense rows shows what squared distances lose when they are taken from products of rows."""
-    if sparse.issparse(X) or sparse.issparse(Z):
-        return False
-    return bool(gamma * float(np.max(np.einsum("ij,ij->i", Z, Z), initial=0.0)) > LARGEST_PRODUCTS)
+    dense = not (sparse.issparse(X) or sparse.issparse(Z))
+    return dense and bool(gamma * float(np.max(np.einsum("ij,ij->i", Z, Z), initial=0.0)) > LARGEST_PRODUCTS)
 
 
 class PrecomputedMap(FeatureMap):
@@ -297,6 +300,11 @@ class NystroemMap(KernelMap):
 
     def squared_norms(self, coef: Array, F: Array) -> Array:
         return np.asarray(np.sum((self.factor_.T @ coef) ** 2, axis=0))
+
+    def rounding_of_norms(self, coef: Array) -> float:
+        # Products c_i k_ij c_j have errors of about eps |c_i c_j| sqrt(k_ii k_jj); their sum is seldom 5 eps ||G||.
+        own = np.sum(self.factor_**2, axis=1)[:, None]
+        return 10.0 * float(np.finfo(float).eps * linalg.norm(coef.T @ (own * coef)))
 
 
 def make_feature_map(

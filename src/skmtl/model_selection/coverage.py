@@ -6,13 +6,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold
 
+from skmtl._linalg import Array
 from skmtl.estimators.clean import clean
+from skmtl.estimators.uncertainty import count_units, find_evidence, units_needed
 from skmtl.targets import Labels
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95)
+# Relative to a label, by how much sums in double precision may be wrong.
+ROUNDING = 1e-12
 
 
 def interval_coverage(
@@ -43,7 +48,7 @@ def interval_coverage(
     groups : array-like of shape (n_samples,), optional
         Rows of one group are in one fold, and intervals are for new groups.
     coverages : sequence of float, default=(0.5, 0.8, 0.9, 0.95)
-        What intervals are to cover; those for which a fold has too few labels are left out.
+        What intervals are to cover; those for which a fold has too few labels, or groups, are left out.
     n_folds : int, default=5
         The number of folds.
     random_state : int, RandomState instance or None, default=0
@@ -73,8 +78,7 @@ def interval_coverage(
     folds = (KFold if groups is None else GroupKFold)(n_folds, shuffle=True, random_state=random_state)
     parts = []
     for train, test in folds.split(np.arange(data.labels.n_rows), groups=data.groups):
-        counts = _counts(data.labels.take(train))
-        if counts.min() == 0:
+        if _counts(data.labels.take(train)).min() == 0:
             # Nothing can be learned of a task whose labels are all in this fold.
             continue
         model, rows = clone(estimator).set_params(callback=None), data.take(train)
@@ -82,9 +86,8 @@ def interval_coverage(
             # A fold that is not solved to the last digit tells as much about intervals.
             warnings.simplefilter("ignore")
             _fit(model, rows)
-        held_out = data.labels.take(test)
-        # The only label of a task cannot be left out.
-        possible = [c for c in coverages if counts.min() >= max(c / (1.0 - c) - 1e-9, 2.0)]
+        held_out, n_units = data.labels.take(test), count_units(find_evidence(model, data.X)).min()
+        possible = [c for c in coverages if n_units >= units_needed(c)]
         parts += [_judge(model, data.X[test], held_out, data.task_names, c) for c in possible]
     columns = ["task", "coverage", "observed", "predicted", "low", "high", "covered"]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
@@ -121,6 +124,12 @@ def _judge(model: Any, X: Any, labels: Labels, names: Any, coverage: float) -> p
             "predicted": ends[0],
             "low": ends[1],
             "high": ends[2],
-            "covered": (ends[1] <= observed) & (observed <= ends[2]),
+            "covered": covers(ends[1], ends[2], observed),
         }
     )
+
+
+def covers(low: Array, high: Array, observed: Array) -> NDArray[np.bool_]:
+    """Which labels lie within their intervals, but for rounding; that of labels that are all the same is one value."""
+    slack = ROUNDING * np.abs(observed)
+    return (low - slack <= observed) & (observed <= high + slack)

@@ -14,6 +14,7 @@ from skmtl.model_selection.folds import Split, test_labels
 from skmtl.model_selection.scores import Score, constant_predictions, own_score
 from skmtl.model_selection.verdict import (
     ALL_TASKS,
+    NOT_JUDGED,
     WORSE,
     PairedScores,
     column_means,
@@ -54,24 +55,29 @@ def compare_scores(
     level: float,
     scoring: str,
 ) -> pd.DataFrame:
-    """Paired differences over folds, of shape (n_folds, n_tasks + 1), with intervals and verdicts."""
+    """Paired differences over folds, of shape (n_folds, n_tasks + 1), with intervals and verdicts.
+
+    A task whose labels are all the same on the rows held out has no score, and is not judged.
+    """
     low, high = paired_interval(scores - alone, ratio, level)
     above = np.maximum(column_means(scores - constant), column_means(alone - constant)) > 0.0
     sure = _beyond(scores - constant) | _beyond(alone - constant)
-    words = [judge_interval(*ends) for ends in zip(low, high, strict=True)]
+    means = column_means(scores), column_means(alone)
+    words = np.array([judge_interval(*four) for four in zip(low, high, *means, strict=True)])
+    judged = ~np.isnan(means[0])
     return pd.DataFrame(
         {
             "method": method,
             "task": [*tasks, ALL_TASKS],
             "scoring": scoring,
-            "score": column_means(scores),
-            "independent": column_means(alone),
+            "score": means[0],
+            "independent": means[1],
             "constant": column_means(constant),
             "difference": column_means(scores - alone),
             "low": low,
             "high": high,
-            "verdict": [word if better else WORSE for word, better in zip(words, above | sure, strict=True)],
-            "predictable": sure,
+            "verdict": np.where(judged, np.where(above | sure, words, WORSE), NOT_JUDGED).tolist(),
+            "predictable": sure & judged,
         }
     )
 
@@ -104,8 +110,8 @@ def describe_comparison(comparison: pd.DataFrame, method: str | None = None, *, 
     -------
     str
         It begins with "Sharing helps", "Sharing hurts" or "Too close to call", as the interval of the difference over
-        all tasks says, or with "Sharing changes nothing" where there is none; with "Worse than a constant" where that
-        is so, for then nothing else matters.
+        all tasks says, or with "Sharing changes nothing", or next to nothing, where there is none to speak of; with
+        "Worse than a constant" where that is so, for then nothing else matters.
 
     See Also
     --------

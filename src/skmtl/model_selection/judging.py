@@ -30,7 +30,7 @@ from skmtl.model_selection.folds import (
 from skmtl.model_selection.held_out import compare_scores, describe_comparison, score_tasks
 from skmtl.model_selection.path import settle
 from skmtl.model_selection.scores import Score, check_score, constant_predictions, own_score, score_name
-from skmtl.model_selection.verdict import ALONE, WORSE, method_name
+from skmtl.model_selection.verdict import ALONE, NOT_JUDGED, WORSE, method_name
 from skmtl.penalties import Independent, check_penalty
 from skmtl.solvers.training import Settings
 from skmtl.targets import TaskData
@@ -171,7 +171,7 @@ def judge_model(
         scoring=name,
     )
     if len(settings) == 1:
-        comparison["verdict"] = comparison["verdict"].where(comparison["verdict"] == WORSE, ALONE)
+        comparison["verdict"] = comparison["verdict"].where(comparison["verdict"].isin([WORSE, NOT_JUDGED]), ALONE)
     kept = method_name(settings[0].penalty.name, settings[0].common)
     predictions = pd.concat([part for _, part in done], ignore_index=True)
     predictions["task"] = data.task_names[predictions["task"]]

@@ -119,21 +119,23 @@ def edge_stability(
     if isinstance(estimator.landmarks, str) and (estimator.n_components or 0) >= -(-n_rows // 2):
         # All rows of a half would be landmarks; the exact kernel is the same, in half of the time.
         estimator = clone(estimator).set_params(n_components=None)
-    path = [make_settings(estimator, n_tasks)]
+    path, most_edges = [make_settings(estimator, n_tasks)], np.inf
     if max_false is not None and n_tasks > 2:
         check_positive("max_false", max_false)
         path = [one.settings for one in along_path(estimator, MUS, n_tasks)]
-    source = TrainingSource(estimator, data, loss)
+        # A little more, for rounding: the bounds decide.
+        most_edges = (1.0 + 1e-9) * total * edges_allowed(max_false, n_tasks)
+    source, room = TrainingSource(estimator, data, loss), _Room(len(path), most_edges)
     halves = _halves(data.labels, total, np.random.default_rng(random_state), data.groups)
     # All others start from what the first one found.
-    first = _learn_half(source, path, next(halves))
-    jobs = (delayed(_learn_half)(source, path, half, first[0]) for half in halves)
-    found = keep_finished(
-        chain([first], Parallel(n_jobs=n_jobs, return_as="generator")(jobs)), Progress(callback, total), "halves"
-    )
-    bounds = _bound_false(np.array(found))
+    first = room.take(_learn_half(source, path, next(halves), room.left))
+    jobs = (delayed(_learn_half)(source, path, half, room.left, first[0]) for half in halves)
+    rest = map(room.take, Parallel(n_jobs=n_jobs, return_as="generator")(jobs))
+    found = keep_finished(chain([first], rest), Progress(callback, total), "halves")
+    along = np.array([one[: len(room.left)] for one in found])
+    bounds = _bound_false(along)
     chosen = 0 if len(path) == 1 else _allow_false(bounds, max_false)
-    structures = np.array(found)[:, chosen]
+    structures = along[:, chosen]
     if n_tasks > 2 and np.all(structures != 0.0):
         advice = "dense; use the sparse penalty with a smaller mu." if len(path) == 1 else "dense at any mu."
         warnings.warn(
@@ -171,12 +173,39 @@ def _strata(labels: Labels, groups: NDArray[np.intp]) -> NDArray[np.intp]:
     return counts.argmax(axis=1)
 
 
+class _Room:
+    """How many more edges halves may have at each mu, in ``left``, before its graph is not chosen whatever follows.
+
+    Graphs with many edges are most of the work, and the first that has too many ends the search.
+    """
+
+    def __init__(self, n_graphs: int, most_edges: float) -> None:
+        self.left = np.full(n_graphs, most_edges)
+
+    def take(self, structures: list[Array]) -> list[Array]:
+        """The structures of another half, of which the edges are counted."""
+        n_edges = [np.count_nonzero(np.triu(one, 1)) for one in structures[: len(self.left)]]
+        left = self.left[: len(n_edges)] - n_edges
+        # The graph with the fewest edges is there, if no other is.
+        self.left = left if np.all(left >= 0.0) else left[: max(int(np.argmax(left < 0.0)), 1)]
+        return structures
+
+
 def _learn_half(
-    source: TrainingSource, path: Sequence[Settings], half: NDArray[np.intp], start: Array | None = None
+    source: TrainingSource, path: Sequence[Settings], half: NDArray[np.intp], room: Array, start: Array | None = None
 ) -> list[Array]:
-    """The structures along a path that are learned from a half of the rows."""
-    solutions = source.training(half).follow(path, make_effort(source.model), start)
-    return [solution.structure for solution in solutions]
+    """The structures along a path that are learned from a half of the rows, until there is no room for their edges."""
+    training, effort, found = source.training(half), make_effort(source.model), list[Array]()
+    for settings, most in zip(path, room, strict=False):
+        found.append(training.solve(settings, effort, start=found[-1] if found else start).structure)
+        if np.count_nonzero(np.triu(found[-1], 1)) > most:
+            break
+    return found
+
+
+def edges_allowed(max_false: float, n_tasks: int) -> float:
+    """With so many edges on a half, on average, no more stable ones than ``max_false`` are expected to be false."""
+    return float(np.sqrt(max_false * (2.0 * STABLE - 1.0) * max(n_tasks * (n_tasks - 1) // 2, 1)))
 
 
 def _bound_false(structures: Array) -> Array:
@@ -186,7 +215,7 @@ def _bound_false(structures: Array) -> Array:
     """
     n_tasks = structures.shape[-1]
     per_half = np.count_nonzero(np.triu(structures, 1), axis=(2, 3)).mean(axis=0)
-    return np.asarray(per_half**2 / ((2.0 * STABLE - 1.0) * max(n_tasks * (n_tasks - 1) // 2, 1)))
+    return np.asarray((per_half / edges_allowed(1.0, n_tasks)) ** 2)
 
 
 def _allow_false(bounds: Array, max_false: Any) -> int:

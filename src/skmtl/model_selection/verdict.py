@@ -14,12 +14,21 @@ from skmtl.penalties import Independent
 
 ALL_TASKS = "(all tasks)"
 HELPS, HURTS, CLOSE, WORSE = "helps", "hurts", "too close to call", "no better than a constant"
-UNCHANGED, ALONE = "changes nothing", "nothing is shared"
-OPENINGS = {HELPS: "Sharing helps", HURTS: "Sharing hurts", CLOSE: "Too close to call"}
+UNCHANGED, ALONE, NOT_JUDGED = "changes nothing", "nothing is shared", "not judged"
+OPENINGS = {
+    HELPS: "Sharing helps",
+    HURTS: "Sharing hurts",
+    CLOSE: "Too close to call",
+    UNCHANGED: "Sharing changes next to nothing",
+}
 COMMON = "a common part"
 PASSED_OVER = ", the sparsest within one standard error of the best"
 LEVEL = 0.95
 FEWEST_DECIMALS, MOST_DECIMALS = 3, 6
+# Scores that differ by less than this share of them are the same: so little comes of the order of additions.
+ROUNDING = 1e-6
+# A gain that is surely smaller than this share of the score is none to speak of: three decimals do not show it.
+UNSEEN = 5e-4
 
 
 @dataclass(frozen=True)
@@ -41,14 +50,25 @@ class PairedScores:
     @property
     def word(self) -> str:
         """What the interval says about sharing."""
-        return judge_interval(self.low, self.high)
+        return judge_interval(self.low, self.high, self.score, self.independent)
 
 
-def judge_interval(low: float, high: float) -> str:
-    """What an interval of the gain by sharing says; where there is no gain and no loss on any fold, that."""
-    if low == high == 0.0:
+def judge_interval(low: float, high: float, score: float, independent: float) -> str:
+    """What an interval of the gain by sharing says; where there is no gain and no loss to speak of, that.
+
+    A single fold has no interval, and the two scores say whether they are the same.
+    """
+    if are_same(low, high, score, independent):
         return UNCHANGED
-    return HELPS if low > 0.0 else HURTS if high < 0.0 else CLOSE
+    if low > 0.0 or high < 0.0:
+        return HELPS if low > 0.0 else HURTS
+    return UNCHANGED if max(-low, high) < UNSEEN * max(abs(score), abs(independent)) else CLOSE
+
+
+def are_same(low: float, high: float, score: float, independent: float) -> bool:
+    """Whether two models have the same scores on every fold, but for rounding."""
+    ends = [abs(end) for end in (low, high, score - independent) if math.isfinite(end)]
+    return bool(ends) and max(ends) <= ROUNDING * max(abs(score), abs(independent))
 
 
 def method_name(penalty: str, common: float) -> str:
@@ -74,7 +94,7 @@ def describe_verdict(paired: PairedScores, *, kept: str | None = None, note: str
         )
     against = "" if paired.constant is None else f"; a constant has {said(paired.constant)}"
     saved = "" if kept is None else f" The model that is kept {'has' if kept == COMMON else 'is'} {kept}{note}."
-    if paired.word == UNCHANGED:
+    if are_same(paired.low, paired.high, paired.score, paired.independent):
         same = f"both have {scoring} {said(paired.score)}{against}.{saved}"
         return f"Sharing changes nothing: {paired.method} and independent tasks agree on every fold, {same}"
     return (
@@ -111,23 +131,45 @@ def count_decimals(*values: float) -> int:
     return min(max(wanted, FEWEST_DECIMALS), MOST_DECIMALS)
 
 
-def deciding_ends(low: float, high: float) -> tuple[float, ...]:
-    """Of an interval that says something about sharing, the end next to zero."""
-    return (min(low, high, key=abs),) if judge_interval(low, high) in (HELPS, HURTS) else ()
+def telling_end(word: str, low: float, high: float) -> float:
+    """The end of an interval that must not look like zero: the one next to it where it decides, else the other."""
+    if word == UNCHANGED:
+        return 0.0
+    return min(low, high, key=abs) if word in (HELPS, HURTS) else max(low, high, key=abs)
+
+
+def signed(value: float, decimals: int) -> str:
+    """A number with its sign; what is rounded to zero has none."""
+    text = f"{value:+z.{decimals}f}"
+    return text.lstrip("+") if float(text) == 0.0 else text
 
 
 class _Numbers:
-    """Writes scores with so many decimals that those which differ look different, and so does a deciding end."""
+    """Writes scores with so many decimals that those which differ look different, and their difference is right."""
 
     def __init__(self, paired: PairedScores, *others: float) -> None:
-        self.decimals = count_decimals(paired.difference, *deciding_ends(paired.low, paired.high), *others)
+        end = telling_end(paired.word, paired.low, paired.high)
+        fewest = count_decimals(*_seen(paired.difference), end, *others)
+        enough = (k for k in range(fewest, MOST_DECIMALS) if _adds_up(paired, k))
+        self.decimals = next(enough, fewest)
 
     def __call__(self, value: float) -> str:
         return f"{value:z.{self.decimals}f}"
 
     def signed(self, value: float) -> str:
         """The same with its sign."""
-        return f"{value:+.{self.decimals}f}"
+        return signed(value, self.decimals)
+
+
+def _adds_up(paired: PairedScores, decimals: int) -> bool:
+    """Whether the difference is that of the two scores as they are written."""
+    score, alone, difference = (round(one, decimals) for one in (paired.score, paired.independent, paired.difference))
+    return abs(score - alone - difference) < 0.5 * 10.0**-decimals
+
+
+def _seen(difference: float) -> tuple[float, ...]:
+    """A difference that as many decimals as there may be show; one that looks like zero among them all needs few."""
+    return (difference,) if abs(difference) >= 0.5 * 10.0**-MOST_DECIMALS else ()
 
 
 def paired_interval(differences: Array, ratio: float, level: float) -> tuple[Array, Array]:

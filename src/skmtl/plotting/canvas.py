@@ -8,7 +8,7 @@ import numpy as np
 from skmtl._notebook import OPPOSITE, SAME
 from skmtl._validation import import_extra
 from skmtl.model_selection.verdict import ALONE, CLOSE, HELPS, HURTS, UNCHANGED, WORSE
-from skmtl.plotting.names import cut
+from skmtl.plotting.names import tell_apart
 
 # Colours of groups; beyond them, grey. None is a colour of signs.
 GROUPS = ("#c8921e", "#7f56a3", "#4a9a4e", "#cf6a97", "#5478c4", "#93694a", "#8f9a2c", "#3aa6a0")
@@ -35,5 +35,5 @@ def group_color(group: int) -> str:
 
 
 def short_names(names: Iterable[Any]) -> list[str]:
-    """Names as plain text of bounded length, cut in the middle: a dollar sign starts no formula."""
-    return [cut(str(name), LONGEST).replace("$", r"\$") for name in names]
+    """Names as plain text of bounded length, no two alike: a dollar sign starts no formula."""
+    return [name.replace("$", r"\$") for name in tell_apart([str(name) for name in names], LONGEST)]

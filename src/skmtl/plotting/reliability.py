@@ -75,8 +75,10 @@ class ReliabilityDisplay:
         """Draw on the axes given, or on new ones."""
         self.figure_, self.ax_ = prepare_axes(ax, figsize=(4.8, 4.8))
         self.ax_.plot([0.0, 1.0], [0.0, 1.0], color=GREY, linewidth=0.8, zorder=0)
-        for k, (name, rows) in enumerate(self.curves.groupby("task", sort=False)):
-            color, label = group_color(k), short_names([name])[0]
+        curves = list(self.curves.groupby("task", sort=False))
+        labels = short_names([name for name, _ in curves])
+        for k, (label, (_, rows)) in enumerate(zip(labels, curves, strict=True)):
+            color = group_color(k)
             self.ax_.plot(rows["predicted"], rows["observed"], color=color, linewidth=1.2, label=label)
             self.ax_.scatter(rows["predicted"], rows["observed"], s=4.0 + np.sqrt(rows["labels"]), color=color)
         self.ax_.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), xlabel="probability predicted", ylabel="share of labels")

@@ -14,7 +14,6 @@ from skmtl.model_selection import StructurePath, both_graphs
 from skmtl.persistence import save_model
 from skmtl.report.page import render
 from skmtl.report.summary import summarize
-from skmtl.report.unjudged import name_unjudged
 from skmtl.tables import prepared_names, write_table
 
 MODEL, SCORES, RELATIONS = "model.skops", "scores.csv", "relations.csv"
@@ -92,7 +91,7 @@ def save_results(
     )
     page = render(summary)
     save_model(model, folder / MODEL)
-    write_table(name_unjudged(comparison), folder / SCORES)
+    write_table(comparison, folder / SCORES)
     write_table(both_graphs(estimator.relations(), stability), folder / RELATIONS)
     write_whole(folder / SUMMARY, json.dumps(summary, indent=1, allow_nan=False))
     write_whole(folder / REPORT, page)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skmtl.model_selection.coverage import ROUNDING, covers
 from skmtl.report.json_values import to_json
 from skmtl.report.results import TaskIndex
 
@@ -85,10 +86,11 @@ def interval_charts(summary: dict[str, Any] | None) -> list[dict[str, Any]]:
     for task in (summary or {"tasks": []})["tasks"][:MOST_CHARTS]:
         points = np.array(task["points"], dtype=float)
         least, most = points[:, :2].min(), points[:, :2].max()
-        margin = 0.06 * (most - least) or 1.0
+        spread = most - least
+        margin = 0.06 * spread if spread > ROUNDING * max(abs(least), abs(most)) else 1.0
         least, most = least - margin, most + margin
         places = np.clip(100.0 * (points - least) / (most - least), 0.0, 100.0).round(1)
-        inside = (points[:, 2] <= points[:, 1]) & (points[:, 1] <= points[:, 3])
+        inside = covers(points[:, 2], points[:, 3], points[:, 1])
         charts.append(
             {
                 "task": task["task"],

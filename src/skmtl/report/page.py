@@ -3,20 +3,18 @@
 import base64
 import hashlib
 import json
-import math
 from importlib.resources import files
 from typing import Any
 
 from skmtl._validation import import_extra
 from skmtl.model_selection.readable import MAX_FALSE
 from skmtl.model_selection.score_words import call_score
-from skmtl.model_selection.stability import STABLE
-from skmtl.plotting.names import cut, split_name
+from skmtl.model_selection.stability import edges_allowed
+from skmtl.plotting.names import cut, split_name, tell_apart
 from skmtl.report.intervals import interval_charts
 from skmtl.report.numbers import FILTERS
 from skmtl.report.pictures import draw_graph, draw_matrix, draw_path, draw_predictions, shown_matrix
-from skmtl.report.related import describe_nearest, unjudged_tasks, weak_tasks
-from skmtl.report.unjudged import describe_unjudged
+from skmtl.report.related import describe_nearest, describe_unjudged, unjudged_tasks, weak_tasks
 
 # The parts of the script, in this order, make one function.
 SCRIPT = ("base", "graph", "matrix", "charts", "tables", "start")
@@ -30,8 +28,8 @@ FEW_TASKS = 5
 FIRST_SCATTERS = 12
 # Tasks that are listed by name; more unfold.
 MOST_LISTED = 24
-# Letters of a name in the graph.
-LABEL = 22
+# Letters of a name in the graph, and in ever smaller places.
+LABEL, SMALLER = 22, (16, 12, 10)
 # What ends a script element, starts a comment in it, or ends a line of JavaScript.
 ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
@@ -69,12 +67,14 @@ def render(summary: dict[str, Any]) -> str:
     script = "(() => {\n" + "\n".join(_asset(f"{part}.js") for part in SCRIPT) + "})();"
     style = _asset("page.css")
     markup = import_extra("markupsafe").Markup
+    names = [task["name"] for task in summary["tasks"]]
+    labels = tell_apart(names, LABEL)
     return environment.from_string(_asset("page.html")).render(
         summary=summary,
         views=[_view(summary, graph, markup) for graph in summary["graphs"]],
         nearest=describe_nearest(summary) if summary["stability"] is not None else [],
         few_tasks=FEW_TASKS,
-        room=_room(len(summary["tasks"])),
+        room=round(edges_allowed(MAX_FALSE, len(summary["tasks"])), 1),
         common=any(row["name"] == "common" and row["value"] for row in summary["parameters"]),
         weak=weak_tasks(summary),
         unjudged=unjudged_tasks(summary),
@@ -85,7 +85,8 @@ def render(summary: dict[str, Any]) -> str:
         scatters=_scatters(summary, markup),
         first_scatters=FIRST_SCATTERS,
         most_listed=MOST_LISTED,
-        long_names=[(cut(task["name"], LABEL), task["name"]) for task in summary["tasks"] if len(task["name"]) > LABEL],
+        long_names=[(one, name) for one, name in zip(labels, names, strict=True) if len(name) > LABEL],
+        alike=_alike(names),
         most_rows=MOST_ROWS,
         most_features=MOST_FEATURES,
         widest_table=WIDEST_TABLE,
@@ -99,6 +100,12 @@ def render(summary: dict[str, Any]) -> str:
     )
 
 
+def _alike(names: list[str]) -> dict[int, str]:
+    """Labels of the tasks whose names would look like that of another where there is little room, by number."""
+    labels = enumerate(zip(tell_apart(names), names, strict=True))
+    return {i: label for i, (label, name) in labels if label != cut(name)}
+
+
 def embed(data: Any) -> str:
     """JSON that can stand inside a script element."""
     return json.dumps(data, allow_nan=False, separators=(",", ":")).translate(ESCAPES)
@@ -110,11 +117,6 @@ def _asset(name: str) -> str:
 
 def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _room(n_tasks: int) -> float:
-    """How many relations on each half the bound of ``edge_stability`` allows, with one false relation."""
-    return round(math.sqrt((2.0 * STABLE - 1.0) * MAX_FALSE * n_tasks * (n_tasks - 1) / 2), 1)
 
 
 def _largest(matrix: list[list[float]]) -> float:
@@ -154,8 +156,10 @@ def _scatters(summary: dict[str, Any], markup: Any) -> list[dict[str, Any]]:
 
 def _page_data(summary: dict[str, Any]) -> dict[str, Any]:
     """What the script of the page draws from."""
+    names = [task["name"] for task in summary["tasks"]]
     return {
-        "names": [task["name"] for task in summary["tasks"]],
+        "names": names,
+        "labels": [tell_apart(names, most) for most in (LABEL, *SMALLER)],
         "predictable": [task["predictable"] for task in summary["tasks"]],
         "unjudged": unjudged_tasks(summary),
         "groups": [task["group"] for task in summary["tasks"]],

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from skmtl.model_selection.score_words import call_score
-from skmtl.plotting.names import cut
+from skmtl.plotting.names import tell_apart
 
 WIDTH, HEIGHT, SIDE, LABELLED = 480, 330, 60, 40
+# Letters of a name at a node, and beside a row of the matrix.
+NODE_LABEL, ROW_LABEL = 18, 15
 # Cells of the matrix are drawn level by level: one path for each sign and shade.
 SHADES, MATRIX = 6, 340
 CHART, CHART_HEIGHT, MARGIN = 480, 130, 52
@@ -37,7 +39,8 @@ def draw_graph(summary: dict[str, Any], graph: dict[str, Any], relations: Sequen
             f'stroke-width="{0.7 + 6.0 * part**1.3:.1f}" stroke-opacity="{0.4 + 0.5 * part:.2f}"/>'
         )
     down = _lead_down(relations, spots) if len(spots) <= LABELLED else {}
-    nodes = [_node(summary["tasks"][t], graph["groups"][t], *spot, down.get(t)) for t, spot in spots.items()]
+    names = tell_apart([task["name"] for task in summary["tasks"]], NODE_LABEL)
+    nodes = [_node(summary["tasks"][t], names[t], graph["groups"][t], *spot, down.get(t)) for t, spot in spots.items()]
     return _svg(WIDTH, height, "Task graph", "".join(lines) + "".join(nodes))
 
 
@@ -52,11 +55,11 @@ def _lead_down(relations: Sequence[dict[str, Any]], spots: dict[int, tuple[float
     return {t: value > 0.0 for t, value in pull.items()}
 
 
-def _node(task: dict[str, Any], group: int, x: float, y: float, down: bool | None) -> str:
+def _node(task: dict[str, Any], label: str, group: int, x: float, y: float, down: bool | None) -> str:
     """A task, its name above it where its lines lead down and else below; without a name where ``down`` is None."""
     kind = "moot" if not task["predictable"] else f"g{group if 0 <= group < 8 else 'x'}"
-    at, name = y - 12 if down else y + 21, escape(cut(task["name"], 18))
-    text = f'<text x="{x:.0f}" y="{at:.0f}" text-anchor="middle">{name}</text>'
+    at = y - 12 if down else y + 21
+    text = f'<text x="{x:.0f}" y="{at:.0f}" text-anchor="middle">{escape(label)}</text>'
     circle = f'<circle cx="{x:.0f}" cy="{y:.0f}" r="7"><title>{escape(task["name"])}</title></circle>'
     return f'<g class="node {kind}">{circle}{"" if down is None else text}</g>'
 
@@ -83,9 +86,9 @@ def draw_matrix(summary: dict[str, Any]) -> str:
                 paths.append(f'<path class="cell {kind}" fill-opacity="{level / SHADES:.2f}" d="{cells}"/>')
     diagonal = f'<path class="cell middle" d="{"".join(f"M{k} {k}h1v1h-1z" for k in range(n))}"/>'
     left = 130 if n <= LABELLED else 10
+    names = tell_apart([task["name"] for task in summary["tasks"]], ROW_LABEL)
     labels = [
-        f'<text x="{left - 8}" y="{12 + (k + 0.5) * cell + 4:.1f}" text-anchor="end">'
-        f"{escape(cut(summary['tasks'][t]['name'], 15))}</text>"
+        f'<text x="{left - 8}" y="{12 + (k + 0.5) * cell + 4:.1f}" text-anchor="end">{escape(names[t])}</text>'
         for k, t in enumerate(order)
         if n <= LABELLED
     ]

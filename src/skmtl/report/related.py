@@ -13,6 +13,8 @@ APART = {
     Independent.name: "keeps its tasks independent",
     COMMON: "has a part common to all tasks, and no relations of pairs",
 }
+# Tasks that a sentence in the terminal names.
+MOST_NAMED = 5
 HALVES = "found related on more than nine tenths of random halves of the rows"
 
 
@@ -95,6 +97,16 @@ def weak_tasks(summary: dict[str, Any]) -> list[int]:
 def unjudged_tasks(summary: dict[str, Any]) -> list[int]:
     """The tasks without a score; summaries of older versions have none."""
     return [i for i, task in enumerate(summary["tasks"]) if not task.get("judged", True)]
+
+
+def describe_unjudged(names: list[str]) -> str:
+    """Which tasks are not judged, and why; empty where all are."""
+    if not names:
+        return ""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    labels = "its labels" if len(names) == 1 else "the labels of each"
+    listed = ", ".join(names[:MOST_NAMED])
+    return f"Not judged, and left out of means: {listed}{more}; on the rows held out {labels} are all the same."
 
 
 def _left_out(n_weak: int, n_unjudged: int) -> str:

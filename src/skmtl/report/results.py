@@ -10,7 +10,6 @@ from skmtl.model_selection.base import MultiTaskSearch
 from skmtl.model_selection.held_out import describe_comparison, is_shared
 from skmtl.model_selection.verdict import ALL_TASKS, method_name
 from skmtl.report.json_values import to_json, to_text
-from skmtl.report.unjudged import name_unjudged
 
 VALUES = ("score", "independent", "constant", "difference", "low", "high")
 MOST_CURVES = 40
@@ -36,7 +35,7 @@ class TaskIndex:
 def summarize_comparison(comparison: pd.DataFrame, index: TaskIndex, estimator: Any) -> dict[str, Any]:
     """Scores and verdicts of every method, task by task, and the verdict about the estimator."""
     methods: list[dict[str, Any]] = []
-    for name, rows in name_unjudged(comparison).groupby("method", sort=False):
+    for name, rows in comparison.groupby("method", sort=False):
         records = rows.to_dict("records")
         tasks = [{"task": index.find(r["task"], "comparison"), **_row(r)} for r in records if r["task"] != ALL_TASKS]
         overall = next((_row(record) for record in records if record["task"] == ALL_TASKS), None)

@@ -18,8 +18,8 @@ MEANINGS = {
     "kernel": "how alike two rows are, and so which functions can be learned",
     "gamma": "inverse width of the kernel: the larger, the more local the predictors",
     "degree": "degree of the kernel's polynomials",
-    "metric_rounds": "how often features were scaled by how much the predictors change along them; 0 is never",
-    "metric_rule": "what features were scaled by: slopes of the predictors, or how likely the labels are",
+    "metric_rounds": "how often features were scaled by how much they matter; 0 is never",
+    "metric_rule": "what says how much a feature matters: slopes of the predictors, or how likely the labels are",
     "fit_intercept": "whether each task has a constant of its own, never penalized",
     "scale_targets": "whether tasks are brought to unit variance for the fit",
     "balance_tasks": "whether every task counts the same however many labels it has",
@@ -68,7 +68,8 @@ def _about_sharing(compared: dict[str, Any]) -> list[Sentence]:
     if word == CLOSE and not apart and (overall["difference"] or 0.0) > NOTICED:
         return [["get more rows, which would tell whether sharing helps"]]
     if word in (CLOSE, UNCHANGED) and not apart:
-        return [["try without sharing, which is simpler and may do as well"]]
+        as_well = "may do" if word == CLOSE else "does"
+        return [[f"try without sharing, which is simpler and {as_well} as well"]]
     return []
 
 
@@ -124,7 +125,7 @@ def describe_features(importances: list[dict[str, Any]]) -> str:
         total, needed = total + importances[needed]["share"], needed + 1
     first, of_all = importances[0], count_noun(len(importances), "feature")
     return (
-        f"Of {of_all} {first['name']} matters most, with {first['share']:.0%} of how much the predictors change; "
+        f"Of {of_all} {first['name']} matters most, with {first['share']:.0%} of how much predictions change; "
         f"{needed} of them {'make' if needed > 1 else 'makes'} up {MOST_OF_IT:.0%} or more."
     )
 

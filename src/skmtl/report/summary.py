@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmtl import __version__
 from skmtl.model_selection import StructurePath, describe_gains
 from skmtl.model_selection.base import MultiTaskSearch
-from skmtl.model_selection.verdict import method_name
+from skmtl.model_selection.verdict import NOT_JUDGED, method_name
 from skmtl.report.graphs import add_frequencies, predictive_graph, stability_mu, stable_graph
 from skmtl.report.intervals import summarize_intervals
 from skmtl.report.json_values import to_json, to_text
@@ -34,7 +34,6 @@ from skmtl.report.sentences import (
     describe_proof,
     describe_sharing,
 )
-from skmtl.report.unjudged import NOT_JUDGED
 
 
 def summarize(

@@ -5,7 +5,8 @@ an iteration has calls to make whatever its size. With L labels, N entries of th
 tasks, a fit needs about
 
 - ``labels``: the kernel between rows, two factors of L x L, and steps that reuse them at near structures;
-- ``tasks``: a factor of the labels of each task, for steps with what joins the tasks;
+- ``tasks``: a factor of the labels of each task, or one decomposition for tasks with labels at the same rows, for
+  steps with what joins them;
 - ``completed``: two factors of N x N, and steps of the complete table;
 - ``features``: the products of the features of each task, and a factor of r T x r T for every structure;
 - ``iterative``: products with the labels that are there, their number from how well the complete labels stand for them.
@@ -20,6 +21,7 @@ import numpy as np
 from skmtl._linalg import Array, largest_eigenvalue
 
 if TYPE_CHECKING:
+    from skmtl.solvers.entries import Entries
     from skmtl.solvers.observed import Observed
 
 # An operation of a product of matrix and vector, and a step that calls some functions, in operations of a product of
@@ -91,9 +93,10 @@ def tasks_apart(observed: "Observed", alpha: float, road: str) -> str:
         return ""
     if road == "iterative" and observed.has_entries:
         counts = _label_counts(observed)
-        factors = float(np.sum(counts**3)) / 3.0
         iterations = steps_without_factor(observed, alpha)[0] * observed.product_cost
-        return "factorized" if np.sum(counts**2) <= LARGEST and factors + n_tasks * CALL < iterations else ""
+        if np.sum(counts**2) > LARGEST or iterations <= n_tasks * CALL:
+            return ""
+        return "factorized" if sum(_factors_of_blocks(observed.entries())) + n_tasks * CALL < iterations else ""
     size = min(n_labels / n_tasks, r)
     products = 2.0 * n_labels * size * r if observed.has_entries else 0.0
     share = 0.02 if road == "iterative" else 0.25
@@ -142,12 +145,8 @@ def roads(observed: "Observed", alpha: float, steps: float | None = None) -> dic
             step = 2.0 * WAIT * n_labels**2 + product
             kernel = min(n_rows, n_labels) ** 2 * r + WAIT * n_labels**2
             costs["labels"] = kernel + FEW_FACTORS * n_labels**3 / 3.0 + FACTOR_STEPS * step
-        counts = _label_counts(observed)
-        if np.sum(counts**2) <= LARGEST:
-            step = product + 2.0 * WAIT * float(np.sum(counts**2)) + n_tasks * CALL
-            factors = FACTORS * float(np.sum(counts**3)) / 3.0
-            # The more functions matter to each label, the less a task hears of the others.
-            costs["tasks"] = (factors + TASK_STRUCTURES * TASK_STEPS * step) / max(x, 1e-3) ** 8
+        if np.sum(_label_counts(observed) ** 2) <= LARGEST:
+            costs["tasks"] = _cost_of_blocks(observed.entries(), product, x)
         missing = observed.n_missing
         if missing is not None and missing**2 <= LARGEST:
             small = min(n_rows, r)
@@ -155,6 +154,27 @@ def roads(observed: "Observed", alpha: float, steps: float | None = None) -> dic
             factor = missing**2 * small + missing**3 / 3.0
             costs["completed"] = FEW_FACTORS * factor + FACTOR_STEPS * step
     return costs
+
+
+def _cost_of_blocks(entries: "Entries", product: float, x: float) -> float:
+    """The cost of the road ``tasks``: of panels, and of single tasks."""
+    single = entries.counts[entries.single_tasks].astype(float)
+    step = product + 2.0 * WAIT * float(np.sum(single**2)) + len(single) * CALL
+    step += sum(4.0 * panel.common.size * len(panel.common) + CALL for panel in entries.panels)
+    # Where few labels are there for each relation, a second derivative that is not exact takes many more structures.
+    apart, n_tasks = 1.0 - entries.joined_share, len(entries.counts)
+    structures = TASK_STRUCTURES * (1.0 + (2.0 * apart * n_tasks * (n_tasks + 1) / len(entries)) ** 4)
+    once, again = _factors_of_blocks(entries)
+    # The more functions matter to each label, the less a task hears of the others; of those in its panel it hears all.
+    return (once + FACTORS * again + structures * TASK_STEPS * step) / max(x, 1e-3) ** (8.0 * apart)
+
+
+def _factors_of_blocks(entries: "Entries") -> tuple[float, float]:
+    """What decompositions of panels cost, once, and for every structure its factors."""
+    single = entries.counts[entries.single_tasks].astype(float)
+    once = EIGH * float(sum(len(panel.common) ** 3 for panel in entries.panels))
+    again = float(np.sum(single**3)) / 3.0 + CALL * sum(len(panel.tasks) for panel in entries.panels)
+    return once, again
 
 
 def factor_cost(observed: "Observed", road: str) -> float:

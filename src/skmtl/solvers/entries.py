@@ -1,14 +1,16 @@
-"""Labels one by one, and the complete table that they are a part of."""
+"""Labels one by one, the complete table that they are a part of, and tasks that have them at the same rows."""
 
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skmtl._linalg import Array
+from skmtl._linalg import Array, eigh_in_place
 from skmtl.targets import Labels
 
 TINY = float(np.finfo(float).tiny)
+# Tasks make a panel where this share of their labels is at rows that all of them have.
+COMMON = 0.95
 
 
 class Entries:
@@ -51,16 +53,45 @@ class Entries:
             np.multiply(below, np.repeat(A[t, t:], self.counts[t:]), out=M.T[own, own.start :])
         return M
 
+    def kernel_of_rows(self, chosen: NDArray[np.intp]) -> Array:
+        """K_ii' between the rows of some of the labels."""
+        K, place = self._row_kernel
+        return np.asarray(K[np.ix_(place[chosen], place[chosen])])
+
     def kernel_between(self, chosen: NDArray[np.intp], A: Array) -> Array:
         """K_ii' A_tt' between some of the labels."""
-        K, place = self._row_kernel
-        row, task = place[chosen], self.task[chosen]
-        return np.asarray(K[np.ix_(row, row)] * A[np.ix_(task, task)])
+        task = self.task[chosen]
+        return self.kernel_of_rows(chosen) * A[np.ix_(task, task)]
 
     def largest(self, h: Array, A: Array) -> float:
         """The largest h K_ii A_tt."""
         K, place = self._row_kernel
         return float(np.max(h * np.diag(K)[place] * np.diag(A)[self.task], initial=0.0))
+
+    @cached_property
+    def panels(self) -> list["Panel"]:
+        """Tasks with labels at the same rows."""
+        return find_panels(self)
+
+    @cached_property
+    def density(self) -> float:
+        """The share of labels that are there, of rows that have any."""
+        return len(self) / max(len(np.unique(self.row)) * len(self.counts), 1)
+
+    @property
+    def joined_share(self) -> float:
+        """The share of pairs of tasks that are in one panel."""
+        n_tasks = len(self.counts)
+        joined = sum(len(panel.tasks) * (len(panel.tasks) - 1) for panel in self.panels)
+        return joined / max(n_tasks * (n_tasks - 1), 1)
+
+    @cached_property
+    def single_tasks(self) -> NDArray[np.intp]:
+        """Tasks with labels that are in no panel."""
+        single = self.counts > 0
+        for panel in self.panels:
+            single[panel.tasks] = False
+        return np.flatnonzero(single)
 
     def task_kernel(self, t: int) -> Array:
         """K_ii' between the labels of one task."""
@@ -73,9 +104,8 @@ class Entries:
         return [self._gather_task(t) for t in range(len(self.counts))] if few else None
 
     def _gather_task(self, t: int) -> Array:
-        K, place = self._row_kernel
-        own = place[self.slices[t]]
-        return np.asarray(K[np.ix_(own, own)])
+        own = self.slices[t]
+        return self.kernel_of_rows(np.arange(own.start, own.stop))
 
     def mixed(self, c: Array, A: Array) -> Array:
         """The sum of K_ii' A_tt' c over all labels, at each label."""
@@ -129,6 +159,61 @@ class Entries:
         U = np.zeros(self._labels.y.shape)
         U[self.place] = u
         return self._labels.adjoint(self._Phi, U)
+
+
+class Panel:
+    """Tasks with labels at the same rows, as where some assays were run on these samples and others on those.
+
+    Parameters
+    ----------
+    tasks : ndarray of shape (p,)
+        Which tasks they are, ascending.
+    common : ndarray of shape (m, p)
+        Their labels at the common rows, which have one weight each.
+    beside : ndarray of shape (k,)
+        Their other labels.
+    """
+
+    def __init__(
+        self, entries: Entries, tasks: NDArray[np.intp], common: NDArray[np.intp], beside: NDArray[np.intp]
+    ) -> None:
+        self.entries, self.tasks, self.common, self.beside = entries, tasks, common, beside
+        self.root = 1.0 / np.sqrt(entries.inverse_weight[common[:, 0]])
+
+    @cached_property
+    def decomposition(self) -> tuple[Array, Array, Array]:
+        """Eigenvalues and eigenvectors of the kernel between the common rows, times the roots of their weights.
+
+        And, in that basis, the kernel between them and the rows of the labels beside, of shape (m, k).
+        """
+        m = len(self.common)
+        K = self.entries.kernel_of_rows(np.concatenate([self.common[:, 0], self.beside]))
+        K[:m] *= self.root[:, None]
+        values, Q = eigh_in_place(K[:m, :m] * self.root)
+        return np.maximum(values, 0.0), Q, Q.T @ K[:m, m:]
+
+
+def find_panels(entries: Entries) -> list[Panel]:
+    """Panels of two tasks or more; no task is in two of them."""
+    if np.bincount(entries.row).max(initial=0) <= 1:
+        # In a long table every label has a row of its own, and a table of rows by tasks may be huge.
+        return []
+    n_tasks = len(entries.counts)
+    place = np.full((int(entries.row.max(initial=-1)) + 1, n_tasks), -1, dtype=np.intp)
+    place[entries.row, entries.task] = np.arange(len(entries))
+    known = (place >= 0).astype(float)
+    shared, left, panels = known.T @ known, entries.counts > 0, []
+    while left.any():
+        first = int(np.argmax(left))
+        alike = shared[first] >= COMMON * np.maximum(entries.counts, entries.counts[first])
+        tasks = np.flatnonzero(left & alike)
+        left[tasks] = False
+        own = place[:, tasks]
+        common = own[(own >= 0).all(axis=1)]
+        weights = entries.inverse_weight[common]
+        if len(tasks) > 1 and common.size >= COMMON * np.sum(own >= 0) and np.all(weights == weights[:, :1]):
+            panels.append(Panel(entries, tasks, common, np.setdiff1d(own[own >= 0], common)))
+    return panels
 
 
 class CompletedRows:

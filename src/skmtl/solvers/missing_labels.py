@@ -24,7 +24,7 @@ from skmtl.solvers.systems import (
     dual_coefficients,
 )
 from skmtl.solvers.task_blocks import SINGULAR, TaskBlockSystem
-from skmtl.solvers.task_factors import TaskFactor, TaskSystem
+from skmtl.solvers.task_factors import TaskFactor, TaskSystem, within_blocks
 
 Factor = LabelFactor | CompletedFactor | TaskFactor
 
@@ -136,7 +136,7 @@ class MissingLabelRidge:
     def _solve_for_labels(self, A: Array, gap: float) -> tuple[MissingLabelFit, bool]:
         """By a factor of this structure or of another."""
         observed, ridge, entries = self.observed, self.ridge, self.observed.entries()
-        near = np.diag(np.diag(A)) if self.road == "tasks" else A
+        near = within_blocks(entries, A) if self.road == "tasks" else A
         renew = self._factor is None or worth_refactorizing(self._factor[0], near, ridge, gap, observed.product_cost)
         if renew and self._rough and gap >= ROUGH_GAP and roughly_cheaper(observed, self.alpha, gap, self.road):
             return self._iterate(A, gap), False

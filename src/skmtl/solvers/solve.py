@@ -225,9 +225,9 @@ class Solution:
         gap = self.gap * share * abs(self.objective) / abs(objective)
         return replace(self, objective=objective, lower_bound=bound, gap=gap, history=history)
 
-    def returned(self, objective: float, tol: float) -> "Solution":
-        """The same of the model that is returned, whose objective was recomputed."""
-        bound, margin = _outwards(objective, self.lower_bound), OUTWARD * tol * abs(objective)
+    def returned(self, objective: float, tol: float, rounding: float = 0.0) -> "Solution":
+        """The same of the model that is returned, whose objective was recomputed and is known up to ``rounding``."""
+        bound, margin = _outwards(objective, self.lower_bound) - rounding, OUTWARD * tol * abs(objective)
         # Kernels and sums of the returned model have fewer digits than the solver's: a part of tol is theirs.
         if self.lost or objective - bound > tol * abs(objective):
             # With nothing to certify, a bound may be as careful as the two objectives are apart.
@@ -240,7 +240,7 @@ class Solution:
             return replace(same, status=_describe(gap, tol, self.n_iter, self.n_iter))
         if self.lost or (not self.converged and (gap <= tol or self.agrees(objective, tol))):
             return same
-        away = abs(objective - self.objective) / max(abs(objective), np.finfo(float).tiny)
+        away = (abs(objective - self.objective) + rounding) / max(abs(objective), np.finfo(float).tiny)
         status = (
             f"The certificate is not of this model: its objective of {objective:.3g} is {away:.1e} (relative) away "
             "from that of the certified solution. Digits were lost to rounding on the way back from the solver."

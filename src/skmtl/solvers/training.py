@@ -202,17 +202,20 @@ class Training:
         F = values + model.intercept
         F = labels.arrange(F[np.arange(len(F)), labels.tasks] if labels.long else F)
         F = self.scaling.scaled(labels, F)
-        # In the eigenbasis of the structure, so that directions in which it is small are not lost beside the others.
-        a, U = eigh(predictor_structure(solution.structure, settings.common))
-        there = without_rounding(a) > 0.0
-        squares = self.feature_map.squared_norms(model.coef / scale @ U, values / scale @ U)
-        cost = float(np.sum(squares[there] / a[there])) + self.problem(settings).structure_cost(solution.structure)
+        basis = _whitened_tasks(solution, settings)
+        squares = self.feature_map.squared_norms(model.coef / scale @ basis, values / scale @ basis)
+        cost = float(np.sum(squares)) + self.problem(settings).structure_cost(solution.structure)
         return self._share * self._data_term(F) + self._single_loss + settings.alpha * cost
+
+    def rounding(self, solution: Solution, settings: Settings, model: Model) -> float:
+        """How far the objective of a model may be from its value without rounding, where coefficients cancel."""
+        coef = model.coef / self.scaling.scale @ _whitened_tasks(solution, settings)
+        return settings.alpha * self.feature_map.rounding_of_norms(coef)
 
     def refine(self, solution: Solution, model: Model, values: Array) -> Model:
         """The model with what its values miss of the solution's fitted once more."""
         coef, constant = self.predictor(solution)
-        root = np.sqrt(self.labels.row_weight())[:, None]
+        root = np.sqrt(self.labels.design_weight())[:, None]
         missed = self.design.scores(coef) + constant - values - model.intercept
         middle = np.average(missed, axis=0, weights=root[:, 0] ** 2) if self.intercept else np.zeros_like(constant)
         change = self.design.project(root * (missed - middle)) / np.sqrt(self.design.values)[:, None]
@@ -227,6 +230,14 @@ class Training:
     def basis(self, Z: Array) -> Array:
         """Basis functions Z of the feature map at new rows in the basis of the design, of shape (n, r)."""
         return np.asarray(self.design.locate(Z))
+
+
+def _whitened_tasks(solution: Solution, settings: Settings) -> Array:
+    """V, of shape (T, r), with VV' the pseudoinverse of the structure of predictors."""
+    # In the eigenbasis, so that directions in which the structure is small are not lost beside the others.
+    a, U = eigh(predictor_structure(solution.structure, settings.common))
+    there = without_rounding(a) > 0.0
+    return np.asarray(U[:, there] / np.sqrt(a[there]))
 
 
 def single_tasks(labels: Any, loss: Loss, *, intercept: bool) -> Mask:

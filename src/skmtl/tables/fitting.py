@@ -197,7 +197,9 @@ def fit_table(
         if n_tasks > 1:
             stability = readable_graph(shown, **some, n_resamples=N_HALVES, callback=halving)
         _name_step(callback, "looking at intervals")
-        intervals = _check_intervals(model[-1], scaled, some)
+        # In the order of the table, so that folds are those of interval_coverage with the saved model.
+        in_order = {name: take_rows(values, graph_rows.argsort()) for name, values in some.items()}
+        intervals = _check_intervals(model[-1], scaled, in_order)
     except KeyboardInterrupt:
         warnings.warn("interrupted: model and scores are there, what is known of the graph is not.", stacklevel=2)
     return TableFit(model, choice, judgement, path, stability, intervals, len(graph_rows))

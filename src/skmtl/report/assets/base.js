@@ -1,7 +1,7 @@
 "use strict";
 // Names come from users: they reach the page through textContent and setAttribute only.
 const data = JSON.parse(document.getElementById("data").textContent);
-const { names, groups, order, predictable, unjudged } = data;
+const { names, labels, groups, order, predictable, unjudged } = data;
 const SVG = "http://www.w3.org/2000/svg";
 document.documentElement.classList.add("scripted");
 const $ = (id) => document.getElementById(id);

@@ -23,7 +23,7 @@ function drawGraph(view, { groups, places, order, edges: listed }) {
   const nodes = new Map(related.map((t) => {
     const group = make("g", { class: `node ${predictable[t] ? groupClass(groups[t]) : "moot"}`, tabindex: -1, role: "img", "aria-label": names[t] }, points);
     make("circle", { r: radius }, group);
-    make("text", {}, group, shorten(names[t], 22));
+    make("text", {}, group, labels[0][t]);
     return [t, group];
   }));
   nodes.get(related[0]).setAttribute("tabindex", 0);

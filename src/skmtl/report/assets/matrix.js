@@ -22,9 +22,9 @@ function drawMatrix(host) {
     // Room for whole names where cells stay large enough for them.
     const fits = (room) => Math.min((width - room - 4) / n, 680 / n) >= 10;
     const narrow = clamp(width * 0.2, 60, 150), whole = clamp(widest(), narrow, Math.max(narrow, Math.min(width * 0.36, 170)));
-    const room = fits(whole) ? whole : narrow, labels = fits(room);
+    const room = fits(whole) ? whole : narrow, named = fits(room);
     top = 12;
-    left = labels ? room : 12;
+    left = named ? room : 12;
     cell = Math.min((width - left - 4) / n, 680 / n, width > PAPER ? 64 : 44);
     left = Math.max(left, (width - cell * n) / 2);
     const [w, h, dense] = [width, Math.ceil(top + cell * n + 4), devicePixelRatio || 1];
@@ -64,12 +64,12 @@ function drawMatrix(host) {
       }
       i = end;
     }
-    if (labels) {
+    if (named) {
       pen.font = `${clamp(cell * 0.72, 8.5, 12.5)}px ${getComputedStyle(document.body).fontFamily}`;
       pen.fillStyle = mix(ink, ink, 0);
       pen.textBaseline = "middle";
       pen.textAlign = "right";
-      order.forEach((t, i) => pen.fillText(fitted(names[t], Math.min(left, 170) - 14), left - 11, top + (i + 0.5) * cell));
+      order.forEach((t, i) => pen.fillText(fitted(t, Math.min(left, 170) - 14), left - 11, top + (i + 0.5) * cell));
     }
     if (cursor) {
       pen.lineWidth = 2;
@@ -79,7 +79,10 @@ function drawMatrix(host) {
     $("ramp-low").textContent = number(-limit, 2);
     $("ramp-high").textContent = "+" + number(limit, 2);
   }
-  function fitted(text, room) {
+  function fitted(t, room) {
+    // What tells a name apart from the others, where there is no room for the whole.
+    const all = [names[t], ...labels.map((some) => some[t])];
+    const text = all.find((one) => pen.measureText(one).width <= room) || all[all.length - 1];
     let most = [...text].length;
     // Isolated, so that a name from right to left keeps its ellipsis.
     while (most > 1 && pen.measureText(shorten(text, most)).width > room) most = Math.min(most - 1, 40);
