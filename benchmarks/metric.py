@@ -19,9 +19,7 @@ LABELS = (15, 30, 60)
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3, help="number of problems (default 3)")
-    parser.add_argument(
-        "--rule", choices=("slopes", "evidence", "task_evidence"), default="slopes", help="what scales the features"
-    )
+    parser.add_argument("--rule", choices=("slopes", "evidence"), default="slopes", help="what scales the features")
     arguments = parser.parse_args()
     seeds = range(arguments.seeds)
     print("| labels per task | no metric | each task its own | all tasks one |\n| ---: | ---: | ---: | ---: |")

@@ -157,19 +157,6 @@ def test_what_is_recommended_where_less_is_known_or_more_to_do(rng, monkeypatch)
     assert not tried().every_kernel
 
 
-def test_evidence_is_that_of_each_task_where_labels_are_missing_and_enough(rng):
-    X, Y = related_tasks(rng, 15, 2)
-
-    def rules(n):
-        return recommend(make_search(), clean(MultiTaskRegressor(), X[:n], Y[:n]), Square()).rules
-
-    assert rules(15) == ("slopes", "evidence")
-    Y[10:, 0] = Y[:5, 1] = np.nan
-    # Ten labels of each task, and one less.
-    assert rules(15) == ("slopes", "task_evidence")
-    assert rules(14) == ("slopes", "evidence")
-
-
 def test_a_plan_is_what_the_user_says(rng):
     data = make_data(rng)
 

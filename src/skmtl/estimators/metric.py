@@ -8,7 +8,6 @@ learns the structure of the tasks too, and is certified.
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -18,13 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skmtl._linalg import Array
 from skmtl._validation import NO_NUMBERS, check_positive
-from skmtl.features.evidence import (
-    SEPARABLE,
-    follow_evidence,
-    inverse_without_constant,
-    roughness,
-    scale_from_evidence,
-)
+from skmtl.features.evidence import SEPARABLE, inverse_without_constant, roughness, scale_from_evidence
 from skmtl.features.metric import DIFFERENTIABLE, SCALABLE, mean_squared_slopes, scale_from_slopes
 from skmtl.penalties import Independent
 from skmtl.solvers.training import Effort, Settings, Training
@@ -66,9 +59,9 @@ def check_rule(rule: Any, kernel: Any, *, quadratic: bool, exact: bool) -> str:
     """By what features are scaled, where that is known for the kernel and the loss."""
     if not isinstance(rule, str) or rule not in RULES:
         raise ValueError(f"metric_rule={rule!r:.50} is not known; choose one of {', '.join(RULES)}.")
-    if rule in OF_EVIDENCE and not (suits(rule, kernel) and quadratic and exact):
+    if rule == "evidence" and not (suits(rule, kernel) and quadratic and exact):
         raise ValueError(
-            f'metric_rule="{rule}" needs loss="square" and kernel {" or ".join(SEPARABLE)} on all rows, without '
+            f'metric_rule="evidence" needs loss="square" and kernel {" or ".join(SEPARABLE)} on all rows, without '
             f'landmarks; use metric_rule="slopes".'
         )
     return str(rule)
@@ -76,7 +69,7 @@ def check_rule(rule: Any, kernel: Any, *, quadratic: bool, exact: bool) -> str:
 
 def suits(rule: str, kernel: Any) -> bool:
     """Whether features can be scaled by a rule for a kernel on scaled features."""
-    return rule not in OF_EVIDENCE or kernel in tuple(SEPARABLE)
+    return rule != "evidence" or kernel in tuple(SEPARABLE)
 
 
 def next_scale(estimator: Any, training: Training) -> Array:
@@ -94,41 +87,11 @@ def _by_evidence(estimator: Any, training: Training, alpha: float) -> Array:
     X, feature_map = training.data.X, training.feature_map
     scale = np.ones(X.shape[1]) if feature_map.feature_scale is None else feature_map.feature_scale
     K = feature_map.transform(X)
-    both = roughness(estimator.kernel, X, scale, K * np.stack(_second_moments(K, training, alpha)))
-    explained, expected = (share_in_groups(one, estimator.feature_groups) for one in both)
+    explained, expected = (
+        share_in_groups(roughness(estimator.kernel, X, scale, K * W), estimator.feature_groups)
+        for W in _second_moments(K, training, alpha)
+    )
     return scale_from_evidence(scale, explained, expected, estimator.kernel)
-
-
-def _by_task_evidence(estimator: Any, training: Training, alpha: float) -> Array:
-    """The mean over tasks of the widths that the evidence of each of them leads to.
-
-    The evidence of all tasks is that of the task with the least noise, and features that others need are lost: each
-    task has noise of its own here, and what one of them needs stays.
-    """
-    X, feature_map = training.data.X, training.feature_map
-    Y, weight, ridge = _wide(training, alpha)
-    share, power = partial(share_in_groups, groups=estimator.feature_groups), SCALABLE[estimator.kernel]
-    widths = []
-    for y, w in zip(Y.T, weight.T, strict=True):
-        rows = np.flatnonzero(w > 0.0)
-        # Labels that are all the same say nothing about widths.
-        if len(rows) > 1 and np.ptp(y[rows]) > np.finfo(float).eps * np.max(np.abs(y[rows])):
-            given = (feature_map, X[rows], y[rows], ridge / w[rows])
-            scale, _ = follow_evidence(*given, intercept=training.intercept, share=share)
-            widths.append(scale**power)
-    if not widths:
-        return np.ones(X.shape[1]) if feature_map.feature_scale is None else np.asarray(feature_map.feature_scale)
-    return np.asarray(np.mean(widths, axis=0) ** (1.0 / power))
-
-
-def _wide(training: Training, alpha: float) -> tuple[Array, Array, float]:
-    """Labels and weights of shape (n, n_tasks), zero weights at gaps, and the variance of noise of a weight of one."""
-    labels = training.labels
-    Y, weight = labels.in_rows(labels.y), labels.in_rows(labels.weight)
-    if labels.long:
-        weight = weight[:, None] * (labels.tasks[:, None] == np.arange(labels.n_tasks))
-        Y = np.broadcast_to(Y[:, None], weight.shape)
-    return Y, weight, float(labels.weight.sum()) / labels.n_tasks * alpha
 
 
 def _second_moments(K: Array, training: Training, alpha: float) -> tuple[Array, Array]:
@@ -137,7 +100,11 @@ def _second_moments(K: Array, training: Training, alpha: float) -> tuple[Array, 
     Both are in units of the variance that the labels of each task suggest.
     """
     labels = training.labels
-    Y, weight, ridge = _wide(training, alpha)
+    Y, weight = labels.in_rows(labels.y), labels.in_rows(labels.weight)
+    if labels.long:
+        weight = weight[:, None] * (labels.tasks[:, None] == np.arange(labels.n_tasks))
+        Y = np.broadcast_to(Y[:, None], weight.shape)
+    ridge = float(labels.weight.sum()) / labels.n_tasks * alpha
     found, prior = np.zeros_like(K), np.zeros_like(K)
     # Labels that are all the same say nothing about widths.
     least = (np.finfo(float).eps * float(np.max(np.abs(Y), initial=0.0))) ** 2
@@ -171,13 +138,7 @@ def _by_slopes(estimator: Any, training: Training, alpha: float) -> Array:
 
 
 # By what features are scaled.
-RULES: dict[str, Callable[[Any, Training, float], Array]] = {
-    "slopes": _by_slopes,
-    "evidence": _by_evidence,
-    "task_evidence": _by_task_evidence,
-}
-# Those that need square loss, and a kernel of a weighted sum of distances on all rows.
-OF_EVIDENCE = ("evidence", "task_evidence")
+RULES: dict[str, Callable[[Any, Training, float], Array]] = {"slopes": _by_slopes, "evidence": _by_evidence}
 
 
 def _rows_of(training: Training) -> tuple[Any, Array]:

@@ -10,17 +10,13 @@ constant, :math:`k(x, z) = \exp(-\sum_k w_k |x_k - z_k|^p)` with p = 1 (laplacia
 
 summed over tasks. It is zero where :math:`w_k \leftarrow w_k a_k / b_k` stands still: a fixed point for one width per
 feature (in the manner of MacKay, Bayesian interpolation, Neural Computation 1992) that costs an inverse and n^2 d.
-The noise of a task has such a fixed point too: :math:`\rho \leftarrow \rho\, (\rho \cdot c^2 / s) / (\rho \cdot
-\operatorname{diag} N)`.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial.distance import pdist
-from sklearn.base import clone
 
 from skmtl._linalg import Array
 from skmtl.features.metric import SCALABLE, dense_columns
@@ -29,8 +25,6 @@ from skmtl.features.metric import SCALABLE, dense_columns
 SEPARABLE = ("laplacian", "rbf")
 # By what a width changes at most in one round: the step is exact only where it is short.
 LARGEST_STEP = 4.0
-# Steps of one task in a round, and the least noise, relative to the kernel, with which its inverse has digits.
-TASK_STEPS, LEAST_NOISE = 3, 1e-10
 
 
 def inverse_without_constant(M: Array, *, intercept: bool) -> Array:
@@ -43,20 +37,16 @@ def inverse_without_constant(M: Array, *, intercept: bool) -> Array:
 
 
 def roughness(kernel: str, X: Any, scale: Array, W: Array) -> Array:
-    """- sum_ij W_ij |z_ik - z_jk|^p along every scaled feature z_k = scale_k x_k, of shape (..., d).
-
-    W is symmetric, or several such matrices, of shape (..., n, n).
-    """
+    """- sum_ij W_ij |z_ik - z_jk|^p along every scaled feature z_k = scale_k x_k, of shape (d,); W is symmetric."""
     n, d = X.shape
     if kernel == "laplacian":
         # Pairs i < j in the order of pdist, one feature at a time.
-        i, j = np.triu_indices(n, 1)
-        pairs = W[..., i, j]
+        pairs = W[np.triu_indices(n, 1)]
         columns = (dense_columns(X, slice(k, k + 1), scale) for k in range(d))
-        return np.stack([-2.0 * (pairs @ pdist(column, "cityblock")) for column in columns], axis=-1)
+        return np.array([-2.0 * float(pairs @ pdist(column, "cityblock")) for column in columns])
     Z = dense_columns(X, slice(0, d), scale)
     Z = Z - Z.mean(axis=0)
-    return np.asarray(2.0 * (np.sum(Z * (W @ Z), axis=-2) - W.sum(axis=-1) @ Z**2))
+    return np.asarray(2.0 * (np.sum(Z * (W @ Z), axis=0) - W.sum(axis=1) @ Z**2))
 
 
 def scale_from_evidence(scale: Array, explained: Array, expected: Array, kernel: str) -> Array:
@@ -64,32 +54,7 @@ def scale_from_evidence(scale: Array, explained: Array, expected: Array, kernel:
 
     A feature along which nothing can be said, for its values are equal, stays as it is.
     """
-    return np.asarray(scale * _bounded_ratio(explained, expected) ** (1.0 / SCALABLE[kernel]))
-
-
-def _bounded_ratio(explained: Array, expected: Array) -> Array:
-    """The factor of a step, which is never long."""
     least = np.finfo(float).eps * max(float(np.max(np.abs(expected))), np.finfo(float).tiny)
     ratio = np.maximum(explained, least) / np.maximum(expected, least)
-    return np.clip(ratio, 1.0 / LARGEST_STEP, LARGEST_STEP)
-
-
-def follow_evidence(
-    feature_map: Any, X: Any, y: Array, noise: Array, *, intercept: bool, share: Callable[[Array], Array]
-) -> tuple[Array, Array]:
-    """Scale of the features, (d,), and noise, (n,), that a few steps of the evidence of one task lead to.
-
-    They start at the scale of the map and at ``noise``, the variance of each of the labels y at the rows of X;
-    ``share`` makes roughness along features that belong together equal.
-    """
-    scale = np.ones(X.shape[1]) if feature_map.feature_scale is None else feature_map.feature_scale
-    for _ in range(TASK_STEPS):
-        K = clone(feature_map).set_params(feature_scale=scale).fit(X).transform(X)
-        N = inverse_without_constant(K + np.diag(noise), intercept=intercept)
-        c = N @ y
-        variance = float(y @ c) / (len(y) - intercept)
-        both = roughness(feature_map.kernel, X, scale, K * np.stack([np.outer(c, c) / variance, N]))
-        scale = scale_from_evidence(scale, share(both[0]), share(both[1]), feature_map.kernel)
-        found, expected = np.atleast_1d(noise @ c**2 / variance), np.atleast_1d(noise @ np.diag(N))
-        noise = np.maximum(noise * _bounded_ratio(found, expected), LEAST_NOISE)
-    return np.asarray(scale), noise
+    ratio = np.clip(ratio, 1.0 / LARGEST_STEP, LARGEST_STEP)
+    return np.asarray(scale * ratio ** (1.0 / SCALABLE[kernel]))

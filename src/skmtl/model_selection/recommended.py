@@ -16,9 +16,6 @@ from skmtl.model_selection.scores import SCORES, score_name
 from skmtl.targets import TaskData
 
 KERNELS, ROUNDS, RULES = ("linear", "rbf", "laplacian"), (0, 1, 2), ("slopes", "evidence")
-# With all labels the tasks have one inverse, and the evidence of all costs no more than that of one; with labels
-# missing that of each task costs as much. Of fewer labels than this it is noise.
-RULES_WITH_GAPS, LABELS_FOR_WIDTHS = ("slopes", "task_evidence"), 10
 # Kernels other than the linear one cost n^3 a fold. Landmarks bound that.
 MOST_ROWS = 2000
 
@@ -90,15 +87,8 @@ def recommend(search: Any, data: TaskData, loss: Loss) -> Plan:
     if not loss.quadratic or sparse.issparse(data.X) or not few:
         return Plan(KERNELS[:1], own_strengths=own and loss.quadratic)
     rounds = ROUNDS if with_folds else (0,)
-    rules = metric_rules(data) if regression and has_all_rows(search) else RULES[:1]
+    rules = RULES if regression and has_all_rows(search) else RULES[:1]
     return Plan(KERNELS, rounds, rules, EPS_FACTORS[:1], own, in_steps=True, every_kernel=has_few_labels(data))
-
-
-def metric_rules(data: TaskData) -> tuple[str, ...]:
-    """What to scale features by: slopes, and the evidence of all tasks or, where labels are missing, of each task."""
-    labels = data.labels
-    enough = np.count_nonzero(labels.weight) >= LABELS_FOR_WIDTHS * labels.n_tasks
-    return RULES_WITH_GAPS if enough and not labels.complete() else RULES
 
 
 def has_all_rows(search: Any) -> bool:

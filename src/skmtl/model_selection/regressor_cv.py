@@ -81,9 +81,9 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         :class:`MultiTaskRegressor`. Of a list the best number is chosen, on folds that learn the metric on their
         training rows; at the inverse width that is best without a metric. By default 0, 1 and 2
         are tried with ``kernel="auto"`` on folds, else 0.
-    metric_rule : {"slopes", "evidence", "task_evidence"} or list of them, optional
-        What features are scaled by, see :class:`MultiTaskRegressor`; of a list the best one is chosen. By default
-        "slopes"; with ``kernel="auto"`` and square loss also "evidence", or "task_evidence" where labels are missing.
+    metric_rule : {"slopes", "evidence"} or list of them, optional
+        What features are scaled by, see :class:`MultiTaskRegressor`; of a list the better one is chosen. By default
+        "slopes", and both with ``kernel="auto"`` and square loss.
     feature_groups : array-like of shape (n_features,), optional
         Groups of features that are scaled together.
     solver : {"auto", "newton", "anderson", "alternating"}, default="auto"
