@@ -285,6 +285,16 @@ def test_a_structure_learned_from_sums_with_gaps(layout, rng, request):
     np.testing.assert_allclose(est.structure_, memory.structure_, atol=1e-2 * np.abs(memory.structure_).max())
 
 
+def test_a_long_table_in_blocks_has_one_column_of_labels(blocks, rng):
+    X, Y = related_tasks(rng, 60, 2)
+    tasks = np.arange(60) % 2
+    flat, column = (MultiTaskRegressor().fit(X, y, tasks=tasks).predict(X) for y in (Y[:, 0], Y[:, :1]))
+    np.testing.assert_array_equal(column, flat)
+    for wrong in (Y, np.ones((60, 3)), np.ones((60, 0))):
+        with pytest.raises(ValueError, match="y has"):
+            MultiTaskRegressor().fit(X, wrong, tasks=tasks)
+
+
 @pytest.mark.parametrize("layout", ["gaps", "gaps and weights", "long"])
 def test_a_pass_for_every_step_gives_what_the_sums_of_all_tasks_give(layout, rng, blocks, monkeypatch):
     X, y, extra = labelled_tables(rng, N)[layout]
