@@ -293,6 +293,9 @@ def test_a_long_table_in_blocks_has_one_column_of_labels(blocks, rng):
     for wrong in (Y, np.ones((60, 3)), np.ones((60, 0))):
         with pytest.raises(ValueError, match="y has"):
             MultiTaskRegressor().fit(X, wrong, tasks=tasks)
+    for wrong in (np.ones((60, 0)), np.ones((60, 2, 1))):
+        with pytest.raises(ValueError, match=r"y has shape .* must be \(n,\) for one task"):
+            MultiTaskRegressor().fit(X, wrong)
 
 
 @pytest.mark.parametrize("layout", ["gaps", "gaps and weights", "long"])
