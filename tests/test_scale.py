@@ -285,6 +285,14 @@ def test_a_structure_learned_from_sums_with_gaps(layout, rng, request):
     np.testing.assert_allclose(est.structure_, memory.structure_, atol=1e-2 * np.abs(memory.structure_).max())
 
 
+def test_a_long_table_in_blocks_has_two_classes(blocks, rng):
+    X, tasks = rng.standard_normal((60, 3)), np.arange(60) % 2
+    y = np.array(["a", "b", "c"])[np.arange(60) % 3]
+    with pytest.raises(ValueError, match="3 classes"):
+        MultiTaskClassifier(landmarks=X[:5], kernel="rbf").fit(X, y, tasks=tasks)
+    assert MultiTaskClassifier(landmarks=X[:5], kernel="rbf").fit(X, y).classes_.tolist() == ["a", "b", "c"]
+
+
 def test_a_long_table_in_blocks_has_one_column_of_labels(blocks, rng):
     X, Y = related_tasks(rng, 60, 2)
     tasks = np.arange(60) % 2
