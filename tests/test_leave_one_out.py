@@ -135,3 +135,27 @@ def test_scores_to_calibrate_by_are_those_of_refits_about_the_mean_of_all(layout
             assert mean == pytest.approx(-weight[k] * y[k] / (total[tasks[k]] - weight[k])) or not intercept
             found = F[i] if layout == "long" else F[i, tasks[k]]
             assert found == pytest.approx(refitted[i, tasks[k]] - (mean if intercept else 0.0), abs=1e-9)
+
+
+def test_a_row_without_weight_is_in_nobodys_way(rng):
+    """All others are predicted as if it were not there, and it says nothing itself."""
+    n, A, alpha = 12, STRUCTURES[1], 3e-2
+    X, Y = related_tasks(rng, n, 3, n_features=4)
+    weight = rng.uniform(0.5, 2.0, n)
+    weight[5] = 0.0
+    Y = Y - weight @ Y / weight.sum()
+    there = np.flatnonzero(weight)
+    found = []
+    for rows in (np.arange(n), there):
+        labels = TableLabels(Y[rows], np.repeat(weight[rows, None], 3, axis=1))
+        assert labels.complete()
+        design = make_design(LinearMap(), X[rows], labels.design_weight(), intercept=True, overwrite=False)
+        left_out = make_leave_one_out(design, labels, intercept=True)
+        found.append((left_out.predict([(A, alpha)])[0], left_out.residuals(A, alpha)))
+    (F, whole), (G, part) = found
+    np.testing.assert_allclose(F[there], G)
+    np.testing.assert_allclose(whole.error[there], part.error, atol=1e-12)
+    np.testing.assert_allclose(whole.spread[there], part.spread)
+    np.testing.assert_allclose(whole.together, part.together)
+    np.testing.assert_array_equal(whole.error[5], 0.0)
+    np.testing.assert_array_equal(whole.spread[5], np.inf)
