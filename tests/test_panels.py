@@ -61,7 +61,7 @@ def test_labels_beside_the_common_rows_belong_to_the_panel(rng):
         own = np.flatnonzero(np.isin(entries.task, panel.tasks))
         np.testing.assert_array_equal(np.sort(np.append(panel.common.ravel(), panel.beside)), own)
         assert len(panel.beside) == 1
-    assert entries.tasks_apart.tolist() == [5]
+    assert entries.single_tasks.tolist() == [5]
     assert entries.joined_share == pytest.approx((3 * 2 + 2 * 1) / (N_TASKS * (N_TASKS - 1)))
 
 
@@ -175,3 +175,13 @@ def test_the_second_derivative_is_a_mean_of_blocks_and_all_tasks(rng):
     mean = 0.5 * known.mean() * (1.0 - 8 / 30)
     expected = mean * by_mean + (1.0 - mean) * by_blocks
     np.testing.assert_allclose(TaskSystem(factor, observed, A, RIDGE).along(P)(D), expected, rtol=1e-9)
+
+
+def test_rows_of_one_label_make_no_panel(rng):
+    """Nor is a table of rows by tasks made of them."""
+    known = np.zeros((N_ROWS, 3), dtype=bool)
+    known[np.arange(N_ROWS), np.arange(N_ROWS) % 3] = True
+    assert entries_of(rng, known).panels == []
+    # A single row with two labels, which is common to two tasks, is nothing beside the others.
+    known[0] = True
+    assert entries_of(rng, known).panels == []

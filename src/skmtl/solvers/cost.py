@@ -93,9 +93,10 @@ def tasks_apart(observed: "Observed", alpha: float, road: str) -> str:
         return ""
     if road == "iterative" and observed.has_entries:
         counts = _label_counts(observed)
-        factors = float(np.sum(counts**3)) / 3.0
         iterations = steps_without_factor(observed, alpha)[0] * observed.product_cost
-        return "factorized" if np.sum(counts**2) <= LARGEST and factors + n_tasks * CALL < iterations else ""
+        if np.sum(counts**2) > LARGEST or iterations <= n_tasks * CALL:
+            return ""
+        return "factorized" if sum(_factors_of_blocks(observed.entries())) + n_tasks * CALL < iterations else ""
     size = min(n_labels / n_tasks, r)
     products = 2.0 * n_labels * size * r if observed.has_entries else 0.0
     share = 0.02 if road == "iterative" else 0.25
@@ -156,19 +157,24 @@ def roads(observed: "Observed", alpha: float, steps: float | None = None) -> dic
 
 
 def _cost_of_blocks(entries: "Entries", product: float, x: float) -> float:
-    """The cost of the road ``tasks``: of panels, and of tasks apart."""
-    alone = entries.counts[entries.tasks_apart].astype(float)
-    factors = FACTORS * float(np.sum(alone**3)) / 3.0
-    step = product + 2.0 * WAIT * float(np.sum(alone**2)) + len(alone) * CALL
-    for panel in entries.panels:
-        m, p = panel.common.shape
-        factors += EIGH * float(m) ** 3 + TASK_STRUCTURES * p * CALL
-        step += 4.0 * p * m**2 + CALL
-    # The more functions matter to each label, the less a task hears of the others; of those in its panel it hears all.
+    """The cost of the road ``tasks``: of panels, and of single tasks."""
+    single = entries.counts[entries.single_tasks].astype(float)
+    step = product + 2.0 * WAIT * float(np.sum(single**2)) + len(single) * CALL
+    step += sum(4.0 * panel.common.size * len(panel.common) + CALL for panel in entries.panels)
+    # Where few labels are there for each relation, a second derivative that is not exact takes many more structures.
     apart, n_tasks = 1.0 - entries.joined_share, len(entries.counts)
-    # A second derivative that is not exact takes many more structures where there are few labels for each relation.
     structures = TASK_STRUCTURES * (1.0 + (2.0 * apart * n_tasks * (n_tasks + 1) / len(entries)) ** 4)
-    return (factors + structures * TASK_STEPS * step) / max(x, 1e-3) ** (8.0 * apart)
+    once, again = _factors_of_blocks(entries)
+    # The more functions matter to each label, the less a task hears of the others; of those in its panel it hears all.
+    return (once + FACTORS * again + structures * TASK_STEPS * step) / max(x, 1e-3) ** (8.0 * apart)
+
+
+def _factors_of_blocks(entries: "Entries") -> tuple[float, float]:
+    """What decompositions of panels cost, once, and for every structure its factors."""
+    single = entries.counts[entries.single_tasks].astype(float)
+    once = EIGH * float(sum(len(panel.common) ** 3 for panel in entries.panels))
+    again = float(np.sum(single**3)) / 3.0 + CALL * sum(len(panel.tasks) for panel in entries.panels)
+    return once, again
 
 
 def factor_cost(observed: "Observed", road: str) -> float:

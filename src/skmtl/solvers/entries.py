@@ -86,12 +86,12 @@ class Entries:
         return joined / max(n_tasks * (n_tasks - 1), 1)
 
     @cached_property
-    def tasks_apart(self) -> NDArray[np.intp]:
+    def single_tasks(self) -> NDArray[np.intp]:
         """Tasks with labels that are in no panel."""
-        apart = self.counts > 0
+        single = self.counts > 0
         for panel in self.panels:
-            apart[panel.tasks] = False
-        return np.flatnonzero(apart)
+            single[panel.tasks] = False
+        return np.flatnonzero(single)
 
     def task_kernel(self, t: int) -> Array:
         """K_ii' between the labels of one task."""
@@ -195,6 +195,9 @@ class Panel:
 
 def find_panels(entries: Entries) -> list[Panel]:
     """Panels of two tasks or more; no task is in two of them."""
+    if np.bincount(entries.row).max(initial=0) <= 1:
+        # In a long table every label has a row of its own, and a table of rows by tasks may be huge.
+        return []
     n_tasks = len(entries.counts)
     place = np.full((int(entries.row.max(initial=-1)) + 1, n_tasks), -1, dtype=np.intp)
     place[entries.row, entries.task] = np.arange(len(entries))

@@ -28,12 +28,12 @@ class TaskFactor:
     def __init__(self, entries: Entries, A: Array, ridge: float) -> None:
         self.A, self.ridge, self._entries = within_blocks(entries, A), ridge, entries
         self.exact = np.count_nonzero(A) == np.count_nonzero(self.A)
-        counts = entries.counts[entries.tasks_apart].astype(float)
+        counts = entries.counts[entries.single_tasks].astype(float)
         # A panel is decomposed once, and its products are those of matrices.
         joined = float(sum(4 * panel.common.size * len(panel.common) for panel in entries.panels))
         self.cost, self.step_cost = float(np.sum(counts**3)) / 3.0, 2.0 * WAIT * float(np.sum(counts**2)) + joined
         self._panels = [PanelFactor(panel, A, ridge) for panel in entries.panels]
-        self._factors = [self._factorize(int(t), float(A[t, t])) for t in entries.tasks_apart]
+        self._factors = [self._factorize(int(t), float(A[t, t])) for t in entries.single_tasks]
 
     def _factorize(self, t: int, a: float) -> tuple[slice, Array, Array]:
         """The labels of a task, the factor L of its block, and L^-1 times its constant direction, of length one."""
