@@ -88,7 +88,7 @@ def draw_matrix(summary: dict[str, Any]) -> str:
             if cells:
                 paths.append(f'<path class="cell {kind}" fill-opacity="{level / SHADES:.2f}" d="{cells}"/>')
     diagonal = f'<path class="cell middle" d="{"".join(f"M{k} {k}h1v1h-1z" for k in range(n))}"/>'
-    left = 150 if n <= LABELLED else 10
+    left = 165 if n <= LABELLED else 10
     names = tell_apart([task["name"] for task in summary["tasks"]], ROW_LABEL)
     labels = [
         f'<text x="{left - 8}" y="{12 + (k + 0.5) * cell + 4:.1f}" text-anchor="end">{escape(names[t])}</text>'
