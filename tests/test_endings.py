@@ -63,6 +63,16 @@ def gives_up_after(gaps, *, values=None, max_iter=10_000):
     return None
 
 
+def test_a_search_for_a_scale_that_failed_waits_until_the_gap_is_half_as_wide(monkeypatch):
+    problem, searched = Certificates(), []
+    monkeypatch.setattr(problem, "tighten", lambda proof: searched.append(proof.gap) or proof)
+    prover = alternation._Prover(problem, TOL, nothing)
+    for gap in (900.0, 800.0, 500.0, 449.0, 300.0, 225.0, 224.0, 100.0):
+        problem.bound = 1.0 - gap * TOL
+        prover(np.eye(2), None)
+    np.testing.assert_allclose(searched, np.array([900.0, 449.0, 224.0, 100.0]) * TOL, rtol=1e-6)
+
+
 def test_rounds_that_neither_gain_nor_close_the_gap_end_at_the_second_look():
     assert gives_up_after([0.5] * 5) == 2
     # A bound above the value is as far from a proof as one below it.

@@ -99,6 +99,7 @@ class _Prover:
         self._problem, self._tol, self._report = problem, tol, report
         self._bound, self._worth_trying, self._gain = -np.inf, np.inf, np.inf
         self._last, self._chances = (np.inf, np.inf), CHANCES
+        self._widest = WORTH_TIGHTENING * tol
 
     def may_pass(self, n_iter: int, gain: float, value: float) -> bool:
         """Whether the rounds have become so flat that the gap may be closed."""
@@ -126,7 +127,7 @@ class _Prover:
 
     def __call__(self, A: Array, fit: Fit) -> Proof:
         """The certificate of A, its scale searched for where the plain one nearly reaches tol."""
-        return self._prove(A, fit, WORTH_TIGHTENING * self._tol)
+        return self._prove(A, fit, self._widest)
 
     def last(self, A: Array, fit: Fit) -> Proof:
         """The same of a structure that is returned: the best there is, however far the plain one."""
@@ -136,8 +137,10 @@ class _Prover:
         """A certificate, its scale searched for where the gap is above tol and at most ``widest``."""
         plain = self._problem.certify(A, fit)
         proof = self._keep_best(plain)
-        if self._tol < proof.gap <= widest:
+        if self._tol < proof.gap and plain.gap <= widest:
             proof = self._keep_best(self._problem.tighten(plain))
+            # A search that has failed is not repeated before the gap is half as wide.
+            self._widest = min(self._widest, 0.5 * plain.gap)
         # A failure is not repeated before the rounds are flatter by as much as the gap was too wide, within reason.
         self._worth_trying = self._gain * min(max(self._tol / max(proof.gap, TINY), 0.2), 0.7)
         self._report(proof)
