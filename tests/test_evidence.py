@@ -60,6 +60,19 @@ def test_a_side_without_scores_has_the_slope_of_the_other_and_no_slope_falls(rng
     np.testing.assert_array_equal(nothing, np.zeros((2, 3, 1)))
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_scores_that_are_all_the_same_have_the_odds_of_their_labels(sign):
+    """However many they are: a line with a start of its own has nothing to go by."""
+    score, y = np.full((70, 1), 0.7 * sign), np.where(np.arange(70)[:, None] < 45, sign, -sign)
+    labels = TableLabels(y, np.ones((70, 1)))
+    found = calibrate(score, labels, together=False)
+    # Each class is softened by one more label of the other (Platt).
+    share = (45 * (46 / 47) + 25 * (1 / 27)) / 70
+    odds = found.log_odds(score)[0, 0]
+    assert odds == pytest.approx(sign * np.log(share / (1.0 - share)), rel=1e-2)
+    assert found.above[0, 0] == found.below[0, 0] == 0.0
+
+
 def test_log_odds_bend_at_zero():
     # Through zero, one slope above and another below.
     above, below = np.array([[0.0, 0.0], [1.0, 2.0], [0.0, 0.0]]), np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0]])

@@ -386,3 +386,13 @@ def test_landmarks_among_the_rows_do_not_widen_intervals(rng):
     # Where all rows are landmarks they are all there is.
     few = MultiTaskRegressor(kernel="laplacian", gamma=0.1, alpha=1e-4, n_components=30, random_state=0)
     assert len(few.fit(X[:40], Y[:40]).evidence_.scores(0)[0]) == 40
+
+
+def test_rows_and_known_labels_may_be_lists_and_rows_sparse(rng):
+    X, Y = related_tasks(rng, 30, 2)
+    est = MultiTaskRegressor(alpha=0.1).fit(X, Y)
+    known = np.where(np.arange(30)[:, None] % 3 == [0, 1], Y, np.nan)
+    expected = est.predict(X, return_std=True, known=known)
+    for rows, labels in [(X.tolist(), known.tolist()), (sparse.csr_array(X), known)]:
+        for one, other in zip(est.predict(rows, return_std=True, known=labels), expected, strict=True):
+            np.testing.assert_allclose(one, other)

@@ -69,6 +69,36 @@ def test_a_row_left_out_is_a_refit_without_it(layout, kernel, intercept, rng):
             np.testing.assert_allclose(found, expected[i, tasks[out]], atol=1e-9)
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("layout", ["complete", "gaps", "weights", "long"])
+def test_how_far_errors_spread_and_go_together(layout, kernel, intercept, rng):
+    """By the inverse of the dense system: the covariance of the errors of a row's labels is that of its block."""
+    n, alpha, A = 24, 3e-2, STRUCTURES[1]
+    X, _ = related_tasks(rng, n, 3, n_features=4)
+    K = gram(X, kernel)
+    labels, (rows, tasks, _, weight) = make_labels(layout, rng, n, intercept=intercept)
+    feature_map, Z = (LinearMap(), X) if kernel == "linear" else (PrecomputedMap(), K)
+    design = make_design(feature_map, Z, labels.design_weight(), intercept=intercept, overwrite=False)
+    found = make_leave_one_out(design, labels, intercept=intercept).residuals(A, alpha)
+    ridge = weight.sum() / 3 * alpha
+    inverse = np.linalg.inv(K[np.ix_(rows, rows)] * A[np.ix_(tasks, tasks)] + ridge * np.diag(1.0 / weight))
+    if intercept:
+        E = (tasks[:, None] == np.arange(3)).astype(float)
+        inverse -= inverse @ E @ np.linalg.solve(E.T @ inverse @ E, E.T @ inverse)
+    spread, sums, counts = np.full((n, 3), np.inf), np.zeros((3, 3)), np.zeros((3, 3))
+    for i in range(n):
+        own = np.flatnonzero(rows == i)
+        covariance = np.linalg.inv(inverse[np.ix_(own, own)]) / ridge
+        spread[i, tasks[own]] = np.sqrt(np.diag(covariance))
+        sums[np.ix_(tasks[own], tasks[own])] += covariance
+        counts[np.ix_(tasks[own], tasks[own])] += 1.0
+    expected = labels.arrange(spread[rows, tasks]) if layout == "long" else spread
+    np.testing.assert_allclose(found.spread, expected, rtol=1e-7)
+    # The mean over rows that have labels of both tasks; nothing where none has.
+    np.testing.assert_allclose(found.together, sums / np.maximum(counts, 1.0), rtol=1e-7, atol=1e-9)
+
+
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_the_only_label_of_a_task_is_predicted_by_its_mean(kernel, rng):
     n = 20
@@ -105,3 +135,27 @@ def test_scores_to_calibrate_by_are_those_of_refits_about_the_mean_of_all(layout
             assert mean == pytest.approx(-weight[k] * y[k] / (total[tasks[k]] - weight[k])) or not intercept
             found = F[i] if layout == "long" else F[i, tasks[k]]
             assert found == pytest.approx(refitted[i, tasks[k]] - (mean if intercept else 0.0), abs=1e-9)
+
+
+def test_a_row_without_weight_is_in_nobodys_way(rng):
+    """All others are predicted as if it were not there, and it says nothing itself."""
+    n, A, alpha = 12, STRUCTURES[1], 3e-2
+    X, Y = related_tasks(rng, n, 3, n_features=4)
+    weight = rng.uniform(0.5, 2.0, n)
+    weight[5] = 0.0
+    Y = Y - weight @ Y / weight.sum()
+    there = np.flatnonzero(weight)
+    found = []
+    for rows in (np.arange(n), there):
+        labels = TableLabels(Y[rows], np.repeat(weight[rows, None], 3, axis=1))
+        assert labels.complete()
+        design = make_design(LinearMap(), X[rows], labels.design_weight(), intercept=True, overwrite=False)
+        left_out = make_leave_one_out(design, labels, intercept=True)
+        found.append((left_out.predict([(A, alpha)])[0], left_out.residuals(A, alpha)))
+    (F, whole), (G, part) = found
+    np.testing.assert_allclose(F[there], G)
+    np.testing.assert_allclose(whole.error[there], part.error, atol=1e-12)
+    np.testing.assert_allclose(whole.spread[there], part.spread)
+    np.testing.assert_allclose(whole.together, part.together)
+    np.testing.assert_array_equal(whole.error[5], 0.0)
+    np.testing.assert_array_equal(whole.spread[5], np.inf)

@@ -162,3 +162,16 @@ def test_classes_have_evidence_with_square_loss(rng):
     X, Y = planted(rng)
     model = MultiTaskClassifier(loss="square", kernel="rbf", metric_rounds=2, metric_rule="evidence")
     assert model.fit(X, (Y > 0) * 1).feature_importances_[:2].sum() > 0.5
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("labels", [1, 2])
+def test_a_task_with_next_to_no_labels_says_next_to_nothing_about_widths(labels, intercept, rng):
+    X, Y = planted(rng)
+    Y[labels:, 2] = np.nan
+    est = MultiTaskRegressor(
+        kernel="rbf", alpha=ALPHA, fit_intercept=intercept, metric_rounds=1, metric_rule="evidence"
+    ).fit(X, Y)
+    scale = est.feature_map_.feature_scale
+    assert np.all(np.isfinite(scale))
+    assert scale[:2].min() > scale[2:].max()

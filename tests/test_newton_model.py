@@ -1,6 +1,7 @@
 """Newton's model with a norm that has kinks: where steps that stop at kinks lead."""
 
 import numpy as np
+import pytest
 from problems import random_psd
 
 from skmtl._linalg import inverse_spd, symmetric_part
@@ -106,3 +107,47 @@ def test_the_slope_of_a_step_within_the_model_is_that_of_the_objective(rng, monk
     assert asked
     np.testing.assert_allclose(*zip(*asked, strict=True), rtol=1e-3, atol=1e-9)
     assert all(slope < 0.0 for slope, _ in asked)
+
+
+class Flat:
+    """A model without curvature, on a piece where all is free."""
+
+    def __init__(self, residual):
+        self.residual = residual
+
+    def hessian(self, D):
+        return np.zeros_like(D)
+
+    def land(self, trial):
+        return trial
+
+
+@pytest.mark.parametrize(("share", "enough"), [(0.9, False), (1.1, True)])
+def test_a_step_of_the_model_must_gain_a_share_of_what_its_slope_promises(share, enough, rng, monkeypatch):
+    # One step is all.
+    monkeypatch.setattr(_newton, "MODEL_SHARE", 1.0)
+    A, D = random_psd(rng, 3), -random_psd(rng, 3)
+    model = Flat(random_psd(rng, 3))
+    B = _newton._model_minimizer(model, EntryNorm(0.0, 3), A, share * _newton.ENOUGH_GAIN * model.residual, D, model)
+    np.testing.assert_array_equal(B, A + D if enough else A)
+
+
+def test_a_model_in_any_unit_takes_the_same_steps(rng, monkeypatch):
+    """To the last bit: gains are compared with gains."""
+    monkeypatch.setattr(_newton, "MODEL_SHARE", 1e-6)
+    n_tasks, S = 8, random_psd(rng, 8)
+    root = rng.standard_normal((n_tasks, 3))
+    A = root @ root.T + 0.3 * np.eye(n_tasks)
+
+    def least(unit):
+        point, norm = Point(unit * S, A), EntryNorm(0.3 * unit, n_tasks)
+        gradient = point.gradient + unit * np.eye(n_tasks)
+        piece = norm.piece(A, gradient)
+        D, _ = _newton._newton_direction(point, piece, 0.1)
+        return _newton._model_minimizer(point, norm, A, gradient, D, piece)
+
+    found = least(1.0)
+    for unit in (2.0**-20, 2.0**20):
+        np.testing.assert_array_equal(least(unit), found)
+    monkeypatch.setattr(_newton, "MAX_MODEL_STEPS", 1)
+    assert not np.array_equal(least(1.0), found)

@@ -93,3 +93,16 @@ def test_rows_without_labels_go_and_of_a_kernel_matrix_their_columns_too(kernel,
     rows = np.delete(np.arange(12), [2, 7])
     np.testing.assert_array_equal(data.rows, rows)
     np.testing.assert_array_equal(data.X, K[np.ix_(rows, rows)] if kernel == "precomputed" else X[rows])
+
+
+def test_coefficients_of_a_kernel_matrix_are_of_all_its_columns(rng):
+    """Zero where a row has no label: new rows come with all columns."""
+    X, Y = related_tasks(rng, 12, 2)
+    Y[[2, 7]], Y[3, 0] = np.nan, np.nan
+    K, known = rbf_kernel(X), np.delete(np.arange(12), [2, 7])
+    with pytest.warns(UserWarning, match="no label"):
+        est = MultiTaskRegressor("independent", kernel="precomputed").fit(K, Y)
+    assert est.dual_coef_.shape == (12, 2)
+    np.testing.assert_array_equal(est.dual_coef_[[2, 7]], 0.0)
+    alone = MultiTaskRegressor("independent", kernel="precomputed").fit(K[np.ix_(known, known)], Y[known])
+    np.testing.assert_allclose(est.predict(K), alone.predict(K[:, known]))

@@ -285,6 +285,27 @@ def test_a_structure_learned_from_sums_with_gaps(layout, rng, request):
     np.testing.assert_allclose(est.structure_, memory.structure_, atol=1e-2 * np.abs(memory.structure_).max())
 
 
+def test_a_long_table_in_blocks_has_two_classes(blocks, rng):
+    X, tasks = rng.standard_normal((60, 3)), np.arange(60) % 2
+    y = np.array(["a", "b", "c"])[np.arange(60) % 3]
+    with pytest.raises(ValueError, match="3 classes"):
+        MultiTaskClassifier(landmarks=X[:5], kernel="rbf").fit(X, y, tasks=tasks)
+    assert MultiTaskClassifier(landmarks=X[:5], kernel="rbf").fit(X, y).classes_.tolist() == ["a", "b", "c"]
+
+
+def test_a_long_table_in_blocks_has_one_column_of_labels(blocks, rng):
+    X, Y = related_tasks(rng, 60, 2)
+    tasks = np.arange(60) % 2
+    flat, column = (MultiTaskRegressor().fit(X, y, tasks=tasks).predict(X) for y in (Y[:, 0], Y[:, :1]))
+    np.testing.assert_array_equal(column, flat)
+    for wrong in (Y, np.ones((60, 3)), np.ones((60, 0))):
+        with pytest.raises(ValueError, match="y has"):
+            MultiTaskRegressor().fit(X, wrong, tasks=tasks)
+    for wrong in (np.ones((60, 0)), np.ones((60, 2, 1))):
+        with pytest.raises(ValueError, match=r"y has shape .* must be \(n,\) for one task"):
+            MultiTaskRegressor().fit(X, wrong)
+
+
 @pytest.mark.parametrize("layout", ["gaps", "gaps and weights", "long"])
 def test_a_pass_for_every_step_gives_what_the_sums_of_all_tasks_give(layout, rng, blocks, monkeypatch):
     X, y, extra = labelled_tables(rng, N)[layout]

@@ -105,9 +105,11 @@ def test_the_multiplier_of_a_trace(trace, eps, rng):
 
 @pytest.mark.parametrize("n_clusters", [1, 2, 4, 5])
 @pytest.mark.parametrize("eps", [1e-3, 0.1, 10.0])
-def test_the_bound_of_clusters_is_the_best_over_the_multiplier(n_clusters, eps, rng):
-    penalty = Cluster(n_clusters, within=8.0, between=0.5, mean=2.0)
-    low, high, trace = 1 / 8.0, 2.0, (5 - n_clusters) / 8.0 + (n_clusters - 1) * 2.0
+@pytest.mark.parametrize(("within", "between"), [(8.0, 0.5), (3.0, 2.5)])
+def test_the_bound_of_clusters_is_the_best_over_the_multiplier(within, between, n_clusters, eps, rng):
+    penalty = Cluster(n_clusters, within=within, between=between, mean=2.0)
+    low, high = 1.0 / within, 1.0 / between
+    trace = (5 - n_clusters) * low + (n_clusters - 1) * high
     for size, scale in [(0.01, 1.0), (1.0, 0.7), (30.0, 1.3)]:
         Q = size * random_psd(rng, 5)
         N = np.linalg.svd(np.ones((1, 5)))[2][1:].T

@@ -374,10 +374,11 @@ def test_sums_of_rows_that_have_gone_by(kept, rng):
             ask()
 
 
-def test_eigenvalues_of_a_task_that_are_rounding_have_no_direction():
-    """Nor has what the labels have along them."""
-    basis = TaskBasis.from_gram(np.diag([1.0, 1e-3, 1e-20, 0.0]), np.array([1.0, 2.0, 3.0, 4.0]))
-    np.testing.assert_allclose(np.sort(basis.g), [1e-3, 1.0])
+@pytest.mark.parametrize("unit", [1e-20, 1.0, 1e20])
+def test_eigenvalues_of_a_task_that_are_rounding_have_no_direction(unit):
+    """Nor has what the labels have along them; relative to the largest, whatever that is."""
+    basis = TaskBasis.from_gram(unit * np.diag([1.0, 1e-3, 1e-20, 0.0]), np.array([1.0, 2.0, 3.0, 4.0]))
+    np.testing.assert_allclose(np.sort(basis.g), [1e-3 * unit, unit])
     np.testing.assert_allclose(basis.X @ basis.z, [1.0, 2.0, 0.0, 0.0], atol=1e-12)
     nothing = TaskBasis.from_gram(np.zeros((2, 2)), np.ones(2))
     assert len(nothing.g) == len(nothing.z) == 0
