@@ -86,10 +86,25 @@ def inverse_with_common(A, common):
 def refined_inverse(A):
     """The inverse of A, with two steps of Newton in extended precision."""
     wide, identity = A.astype(Wide), np.eye(len(A), dtype=Wide)
-    P = np.linalg.inv(A).astype(Wide)
+    P = eliminate(wide) if np.linalg.cond(A) > 1e12 else np.linalg.inv(A).astype(Wide)
     for _ in range(2):
         P = P + P @ (identity - wide @ P)
     return P
+
+
+def eliminate(A):
+    """The inverse by Gauss and Jordan, in the precision of A, where double precision calls it singular."""
+    n = len(A)
+    M = np.concatenate([A, np.eye(n, dtype=A.dtype)], axis=1)
+    for k in range(n):
+        pivot = k + int(np.argmax(np.abs(M[k:, k])))
+        M[[k, pivot]] = M[[pivot, k]]
+        if M[k, k] == 0:
+            raise np.linalg.LinAlgError("Singular matrix")
+        M[k] /= M[k, k]
+        others = np.arange(n) != k
+        M[others] -= np.outer(M[others, k], M[k])
+    return M[:, n:]
 
 
 def inner_products(est, X):

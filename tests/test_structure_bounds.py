@@ -207,3 +207,18 @@ def test_few_edges_take_the_same_step_as_many(n_tasks, rng, monkeypatch):
     at_once = model_step(point, w, 1e-9)
     monkeypatch.setattr(_simplex, "FEW_EDGES", 0)
     np.testing.assert_allclose(model_step(point, w, 1e-9), at_once, atol=1e-10)
+
+
+@pytest.mark.parametrize(("ratio", "falls"), [(1e19, True), (1e21, False)])
+def test_weights_fall_where_they_have_digits_beside_the_energies(ratio, falls, rng, monkeypatch):
+    """Beyond that the bound is one of few steps, and below every structure's cost as any other."""
+    penalty, Q, eps, tried = Laplacian(share=0.7), random_psd(rng, 5), 1e-12, []
+    Q *= ratio * eps * len(Q) / np.trace(Q)
+    monkeypatch.setattr(
+        Laplacian, "_fall", lambda self, weight, Q, own=Laplacian._fall: tried.append(1) or own(self, weight, Q)
+    )
+    guess = penalty.minimize(random_psd(rng, 5)).structure
+    bound = penalty.lower_bound(Q, eps, guess)
+    assert bool(tried) == falls
+    for A in (guess, penalty.minimize(Q).structure, penalty.minimize(np.eye(5)).structure):
+        assert bound <= eps * np.trace(np.linalg.inv(A)) - np.sum(A * Q)

@@ -10,7 +10,7 @@ from skmtl.penalties.base import StructurePenalty, StructureStep
 
 BOUND_TOL = 1e-11
 # From a good guess a bound takes so few steps to this gap, relative to it. Else weights fall from this share of the
-# mean eigenvalue, or this many times the last one, by this factor.
+# mean eigenvalue, which is at most this many times the last one, by this factor.
 NEAR_STEPS, CLOSED, HIGH, HIGHEST, FALL = 8, 1e-9, 0.1, 1e20, 0.03
 # Stages of the continuation need no more accuracy than this.
 STAGE_TOL = 1e-2
@@ -114,7 +114,9 @@ class Laplacian(StructurePenalty):
             return eps * self.ridge - float(scaled[0, 0]) / self.ridge
         weight, scaled = self.ridge * eps, scaled / self.ridge
         near = self._newton(weight, scaled, self._edges(structure), BOUND_TOL, min(NEAR_STEPS, self.max_iter))
-        if near.cost - near.lower_bound <= CLOSED * abs(near.cost):
+        # Beside a Q so large the weight has no digits that falling weights could find.
+        hopeless = float(np.trace(scaled)) > HIGHEST * weight * n_tasks
+        if hopeless or near.cost - near.lower_bound <= CLOSED * abs(near.cost):
             return near.lower_bound
         return max(near.lower_bound, self._fall(weight, scaled).lower_bound)
 
@@ -126,7 +128,7 @@ class Laplacian(StructurePenalty):
     def _fall(self, weight: float, Q: Array) -> GraphStep:
         """The same through falling weights: with a small one Newton creeps along where B ceases to be definite."""
         edges = self._edges(np.ones_like(Q))
-        high = min(HIGH * float(np.trace(Q)) / len(Q), HIGHEST * weight)
+        high = HIGH * float(np.trace(Q)) / len(Q)
         while high > weight:
             edges = self._newton(high, Q, edges, STAGE_TOL, self.max_iter).edges
             high *= FALL

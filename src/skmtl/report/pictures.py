@@ -11,10 +11,12 @@ from skmtl.plotting.names import tell_apart
 
 WIDTH, HEIGHT, SIDE, LABELLED = 480, 330, 60, 40
 # Letters of a name at a node, and beside a row of the matrix.
-NODE_LABEL, ROW_LABEL = 18, 15
+NODE_LABEL, ROW_LABEL = 18, 14
+# A name whose node is nearer to a side of the picture than this begins or ends at the node.
+NEAR_SIDE = 90
 # Cells of the matrix are drawn level by level: one path for each sign and shade.
 SHADES, MATRIX = 6, 340
-CHART, CHART_HEIGHT, MARGIN = 480, 130, 52
+CHART, CHART_HEIGHT, MARGIN = 480, 130, 58
 SCATTER = 150
 
 
@@ -59,7 +61,8 @@ def _node(task: dict[str, Any], label: str, group: int, x: float, y: float, down
     """A task, its name above it where its lines lead down and else below; without a name where ``down`` is None."""
     kind = "moot" if not task["predictable"] else f"g{group if 0 <= group < 8 else 'x'}"
     at = y - 12 if down else y + 21
-    text = f'<text x="{x:.0f}" y="{at:.0f}" text-anchor="middle">{escape(label)}</text>'
+    anchor, shift = ("start", -8) if x < NEAR_SIDE else ("end", 8) if x > WIDTH - NEAR_SIDE else ("middle", 0)
+    text = f'<text x="{x + shift:.0f}" y="{at:.0f}" text-anchor="{anchor}">{escape(label)}</text>'
     circle = f'<circle cx="{x:.0f}" cy="{y:.0f}" r="7"><title>{escape(task["name"])}</title></circle>'
     return f'<g class="node {kind}">{circle}{"" if down is None else text}</g>'
 
@@ -85,7 +88,7 @@ def draw_matrix(summary: dict[str, Any]) -> str:
             if cells:
                 paths.append(f'<path class="cell {kind}" fill-opacity="{level / SHADES:.2f}" d="{cells}"/>')
     diagonal = f'<path class="cell middle" d="{"".join(f"M{k} {k}h1v1h-1z" for k in range(n))}"/>'
-    left = 130 if n <= LABELLED else 10
+    left = 165 if n <= LABELLED else 10
     names = tell_apart([task["name"] for task in summary["tasks"]], ROW_LABEL)
     labels = [
         f'<text x="{left - 8}" y="{12 + (k + 0.5) * cell + 4:.1f}" text-anchor="end">{escape(names[t])}</text>'
@@ -134,7 +137,7 @@ def _panel(
     low, high = min(value - error for _, value, error in known), max(value + error for _, value, error in known)
     low = min(low, 0.0) if errors is None else low
     high = high if high > low else low + 1.0
-    height = CHART_HEIGHT - 30
+    height, form = CHART_HEIGHT - 30, ".0f" if errors is None else ".3g"
 
     def up(value: float) -> float:
         return top + 10 + height - (value - low) / (high - low) * height
@@ -145,7 +148,7 @@ def _panel(
     marks = [f'<circle class="mark" cx="{x}" cy="{y}" r="2.6"/>' for x, y in (p.split(",") for p in points.split())]
     ends = [
         f'<line x1="{MARGIN}" x2="{CHART - 20}" y1="{up(v):.1f}" y2="{up(v):.1f}"/>'
-        f'<text x="{MARGIN - 7}" y="{up(v) + 4:.1f}" text-anchor="end">{v:.3g}</text>'
+        f'<text x="{MARGIN - 7}" y="{up(v) + 4:.1f}" text-anchor="end">{v:{form}}</text>'
         for v in (low, high)
     ]
     axis = f'<g class="axis"><text class="title" x="0" y="{top - 6}">{escape(title)}</text>{"".join(ends)}</g>'
