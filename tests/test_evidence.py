@@ -284,3 +284,13 @@ def test_units_are_groups_where_there_are_two_and_else_rows(rng):
         est.fit(X, Y[:, 0], tasks=rows % 2, groups=groups)
         kept = est.evidence_
         np.testing.assert_array_equal(kept.units, kept.labels.arrange(expected))
+
+
+@pytest.mark.parametrize("counts", [3.0, 4.0, 5.0, 100.0])
+def test_so_few_pairs_shrink_by_what_there_would_be_by_chance(counts):
+    """From three pairs on: the squares of the estimates less 1 / (m - 1) for each."""
+    R = np.array([[1.0, 0.9], [0.9, 1.0]])
+    kept = max(1.0 - (2.0 / (counts - 1.0)) / (2.0 * 0.81), 0.0)
+    found = shrunk_correlation(R, np.full((2, 2), counts))
+    assert found[0, 1] == pytest.approx(0.9 * kept)
+    assert shrunk_correlation(R, np.full((2, 2), 2.0))[0, 1] == 0.0

@@ -106,3 +106,15 @@ def test_coefficients_of_a_kernel_matrix_are_of_all_its_columns(rng):
     np.testing.assert_array_equal(est.dual_coef_[[2, 7]], 0.0)
     alone = MultiTaskRegressor("independent", kernel="precomputed").fit(K[np.ix_(known, known)], Y[known])
     np.testing.assert_allclose(est.predict(K), alone.predict(K[:, known]))
+
+
+@pytest.mark.parametrize("common", [0.0, 2.0])
+def test_correlations_are_cosines_of_the_tasks_own_predictors(common, rng):
+    """In the kernel's space, for standardized targets, eps on the diagonal; the common part is no part of them."""
+    X, Y = related_tasks(rng, 30, 3)
+    est = MultiTaskRegressor(alpha=1e-2, common=common).fit(X, Y * (1.0, 100.0, 0.01))
+    W, A = (est.coef_ / est.target_scale_[:, None]).T, est.structure_
+    own = W @ np.linalg.solve(A + common, A)
+    S = own.T @ own + est.eps_ * np.eye(3)
+    norms = np.sqrt(np.diag(S))
+    np.testing.assert_allclose(est.correlation_, S / np.outer(norms, norms), atol=1e-6)

@@ -285,6 +285,19 @@ def test_a_structure_learned_from_sums_with_gaps(layout, rng, request):
     np.testing.assert_allclose(est.structure_, memory.structure_, atol=1e-2 * np.abs(memory.structure_).max())
 
 
+def test_complex_rows_in_blocks_are_refused(blocks, rng):
+    X, Y = related_tasks(rng, 30, 2)
+    with pytest.raises(ValueError, match="X has complex numbers"):
+        MultiTaskRegressor().fit(X + 1j, Y)
+
+
+def test_groups_in_blocks_are_as_many_as_rows(blocks, rng):
+    X, Y = related_tasks(rng, 30, 2)
+    MultiTaskRegressor().fit(X, Y, groups=np.arange(30) // 3)
+    with pytest.raises(ValueError, match="groups has 5 entries but X has 30 rows"):
+        MultiTaskRegressor().fit(X, Y, groups=np.arange(5))
+
+
 def test_a_long_table_in_blocks_has_two_classes(blocks, rng):
     X, tasks = rng.standard_normal((60, 3)), np.arange(60) % 2
     y = np.array(["a", "b", "c"])[np.arange(60) % 3]
