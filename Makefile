@@ -151,7 +151,7 @@ $(VENV)/.oldest: pyproject.toml tests/oldest.txt $(VENV)/.created
 	@echo "Installing the oldest supported versions into $(VENV)/oldest"
 	@$(PYTHON) -m venv --clear $(VENV)/oldest
 	@$(VENV)/oldest/bin/python -m pip install -qq --disable-pip-version-check \
-		--constraint tests/oldest.txt ".[app]" "pytest>=9.0,<10"
+		--constraint tests/oldest.txt --editable ".[app]" "pytest>=9.0,<10"
 	@touch $@
 
 clean:
