@@ -105,7 +105,7 @@ class LabelFactor:
 
     def inverse_blocks(self, blocks: list[NDArray[np.intp]]) -> list[Array]:
         """The blocks on the diagonal of N that belong to these labels."""
-        inverse, _ = linalg.lapack.dtrtri(self._L, lower=1)
+        inverse = np.tril(linalg.lapack.dtrtri(self._L, lower=1)[0])
         # N = L^-T (I - FF') L^-1 for the orthonormal border F.
         outside = self._border.T @ inverse
         return [inverse[:, b].T @ inverse[:, b] - outside[:, b].T @ outside[:, b] for b in blocks]
