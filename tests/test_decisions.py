@@ -28,6 +28,7 @@ from skmtl.model_selection.recommended import (
     RULES,
     Plan,
     make_plan,
+    metric_rules,
     recommend,
     score_in_steps,
     wants_own_strengths,
@@ -126,7 +127,18 @@ def test_what_is_recommended_for_numbers(cv, alphas, n_tasks, rng):
     plan = recommend(make_search(cv=cv, alphas=alphas), make_data(rng, n_tasks=n_tasks), Square())
     own = cv != "loo" and alphas is None and n_tasks > 1
     rounds = (0,) if cv == "loo" else ROUNDS
-    assert plan == Plan(KERNELS, rounds, RULES, EPS_FACTORS[:1], own, in_steps=True, every_kernel=True)
+    # A single task has no widths but its own.
+    rules = RULES if n_tasks > 1 else RULES[:2]
+    assert plan == Plan(KERNELS, rounds, rules, EPS_FACTORS[:1], own, in_steps=True, every_kernel=True)
+
+
+def test_widths_of_each_task_are_tried_where_there_is_time_for_their_kernels(rng, monkeypatch):
+    data = make_data(rng)
+    n_rows, n_features = data.X.shape
+    monkeypatch.setattr(recommended, "MOST_DIFFERENCES", data.labels.n_tasks * n_rows**2 * n_features)
+    assert metric_rules(data) == RULES
+    monkeypatch.setattr(recommended, "MOST_DIFFERENCES", data.labels.n_tasks * n_rows**2 * n_features - 1)
+    assert metric_rules(data) == RULES[:2]
 
 
 def test_what_is_recommended_where_less_is_known_or_more_to_do(rng, monkeypatch):

@@ -12,7 +12,7 @@ from skmtl.estimators.clean import clean
 from skmtl.losses import LOSSES
 from skmtl.model_selection import folds
 from skmtl.model_selection import kernel_choice as kernels
-from skmtl.model_selection.folds import Progress, TrainingSource, keep_finished, make_splits
+from skmtl.model_selection.folds import Progress, TrainingSource, deal_again, keep_finished, make_splits
 from skmtl.penalties import Trace
 from skmtl.solvers.training import Effort, Settings
 
@@ -53,6 +53,37 @@ def test_the_number_of_folds_lies_between_two_and_the_rows(rng):
     for cv in (True, "five", 2.5):
         with pytest.raises(ValueError, match="cv="):
             make_splits(cv, data)
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_few_rows_are_dealt_again_and_each_deal_holds_out_every_row_once(gaps, rng, monkeypatch):
+    X, Y = related_tasks(rng, 40, 2)
+    data = data_of(MultiTaskRegressor(), X, with_gaps(rng, Y, 0.3) if gaps else Y)
+    monkeypatch.setattr(folds, "ROWS_TO_DEAL_AGAIN", data.labels.n_rows)
+    splits = deal_again(data)
+    once = make_splits(None, data)
+    same_splits(splits[: len(once)], once)
+    deals = [splits[i : i + len(once)] for i in range(0, len(splits), len(once))]
+    assert len(deals) == folds.N_DEALS
+    for deal in deals:
+        assert sorted(np.concatenate([test for _, test in deal])) == list(range(data.labels.n_rows))
+        for train, test in deal:
+            assert sorted([*train, *test]) == list(range(data.labels.n_rows))
+        # Labels of each task are as even as they were.
+        counts = [[data.labels.take(test).weight.sum(axis=0) for _, test in some] for some in (deal, once)]
+        assert np.max(np.ptp(counts[0], axis=0)) <= np.max(np.ptp(counts[1], axis=0)) + 1
+    assert {tuple(test) for _, test in deals[1]}.isdisjoint({tuple(test) for _, test in deals[2]})
+    monkeypatch.setattr(folds, "ROWS_TO_DEAL_AGAIN", data.labels.n_rows - 1)
+    same_splits(deal_again(data), once)
+
+
+def test_classes_and_groups_are_dealt_once(rng):
+    X, Y = related_tasks(rng, 40, 2)
+    for data in (
+        data_of(MultiTaskRegressor(), X, Y, groups=np.arange(40) // 2),
+        data_of(MultiTaskClassifier(), X, (Y > 0.0).astype(int)),
+    ):
+        same_splits(deal_again(data), make_splits(None, data))
 
 
 def test_pairs_of_indices_are_of_the_rows_that_were_passed(rng):

@@ -11,6 +11,7 @@ from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV,
 from skmtl.features import KERNELS, KernelMap, NystroemMap, make_feature_map
 from skmtl.features.metric import DIFFERENTIABLE, SCALABLE, slope_blocks
 from skmtl.model_selection.metric_choice import check_metric_rounds, check_rules
+from skmtl.model_selection.own_strengths import _on_other_rows
 from skmtl.penalties import Independent
 
 ROUNDS_KERNELS = ["rbf", "laplacian", "polynomial"]
@@ -34,11 +35,11 @@ def test_kernels_without_slopes_are_few():
 
 
 @pytest.mark.parametrize("on_landmarks", [False, True])
-@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("scales", [(), (4,), (3, 4)])
 @pytest.mark.parametrize("kernel", DIFFERENTIABLE)
-def test_slopes_are_finite_differences(kernel, scaled, on_landmarks, rng):
+def test_slopes_are_finite_differences(kernel, scales, on_landmarks, rng):
     X, new = np.exp(rng.standard_normal((12, 4))), np.exp(rng.standard_normal((5, 4)))
-    scale = rng.uniform(0.5, 2.0, size=4) if scaled else None
+    scale = rng.uniform(0.5, 2.0, size=scales) if scales else None
     fitted = KernelMap(kernel, {"gamma": 0.3, "degree": 3, "coef0": 0.7}, scale).fit(X)
     if on_landmarks:
         # Of more than one row the sigmoid kernel is not positive semidefinite.
@@ -63,6 +64,31 @@ def test_slopes_of_sparse_rows_are_those_of_dense_ones(rng):
             for rows in (X, sparse.csr_array(X))
         ]
         assert np.allclose(*both, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("on_landmarks", [False, True])
+@pytest.mark.parametrize("kernel", SCALABLE)
+def test_several_scales_have_the_mean_of_their_kernels(kernel, on_landmarks, rng):
+    X, new = rng.standard_normal((12, 4)) + 30.0, rng.standard_normal((5, 4)) + 30.0
+    scales = rng.uniform(0.5, 2.0, size=(3, 4))
+
+    def make(scale):
+        return make_feature_map(
+            kernel,
+            gamma=0.1,
+            landmarks=X[:6] if on_landmarks else "uniform",
+            feature_scale=scale,
+            up_to_constants=True,
+        ).fit(X)
+
+    mean, parts = make(scales), [make(scale) for scale in scales]
+    points = mean.X_fit_
+    for part in parts if on_landmarks else ():
+        # Which landmarks others span depends on the scale.
+        part.X_fit_ = points
+    expected = np.mean([part.transform(new) for part in parts], axis=0)
+    assert np.allclose(mean.transform(new), expected, rtol=1e-10)
+    assert np.allclose([part.feature_scale for part in mean.parts()], scales)
 
 
 @pytest.mark.parametrize("n_components", [None, 9])
@@ -304,6 +330,13 @@ def test_strengths_of_their_own_are_chosen_on_the_other_folds(rng):
         mistakes = np.array([squares[best[t], test, t].sum() for t in range(3)]) / known[test].sum(axis=0)
         expected = np.mean(1.0 - mistakes / variance)
         assert results[f"split{k}_test_score"][own] == pytest.approx(expected, rel=1e-6)
+
+
+def test_strengths_of_their_own_hear_nothing_of_a_row_that_stands_in_several_folds():
+    tests = [[0, 1], [2, 3], [0, 2], [1, 3], [0, 1, 2, 3]]
+    others = _on_other_rows([(np.arange(4), np.array(test)) for test in tests])
+    # Of the last fold all others have rows, and it has to do with them.
+    assert others.tolist() == [[0, 1, 0, 0, 0], [1, 0, 0, 0, 0], [0, 0, 0, 1, 0], [0, 0, 1, 0, 0], [1, 1, 1, 1, 0]]
 
 
 @pytest.mark.parametrize("given", [{"cv": "loo"}, {"scoring": "neg_mean_absolute_error"}])

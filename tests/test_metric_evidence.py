@@ -3,10 +3,21 @@
 import numpy as np
 import pytest
 from scipy.linalg import null_space
+from scipy.optimize import approx_fprime
 from sklearn.metrics import average_precision_score
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV
-from skmtl.features.evidence import LARGEST_STEP, SEPARABLE, inverse_without_constant, roughness, scale_from_evidence
+from skmtl.estimators import metric
+from skmtl.estimators.metric import OF_EVIDENCE
+from skmtl.features import KernelMap
+from skmtl.features.evidence import (
+    LARGEST_STEP,
+    SEPARABLE,
+    follow_evidence,
+    inverse_without_constant,
+    roughness,
+    scale_from_evidence,
+)
 
 ALPHA = 1e-2
 
@@ -90,34 +101,108 @@ def test_few_features_that_matter_are_found(kernel, rng):
     assert average_precision_score(np.arange(50) < 5, shares) > 0.95
 
 
-def test_permuted_features_are_scaled_alike_and_units_of_targets_do_not_matter(rng):
+@pytest.mark.parametrize("rule", OF_EVIDENCE)
+def test_permuted_features_are_scaled_alike_and_units_of_targets_do_not_matter(rule, rng):
     X, Y = planted(rng)
     order = rng.permutation(6)
-    model = MultiTaskRegressor(kernel="laplacian", alpha=ALPHA, metric_rounds=2, metric_rule="evidence")
+    model = MultiTaskRegressor(kernel="laplacian", alpha=ALPHA, metric_rounds=2, metric_rule=rule)
     scale = model.fit(X, Y).feature_map_.feature_scale
-    assert np.allclose(model.fit(X[:, order], Y * [1.0, 10.0, 0.01] + 5.0).feature_map_.feature_scale, scale[order])
+    again = model.fit(X[:, order], Y * [1.0, 10.0, 0.01] + 5.0).feature_map_.feature_scale
+    assert np.allclose(again, scale[..., order])
 
 
-def test_long_table_learns_the_scale_of_the_wide_one(rng):
+@pytest.mark.parametrize("rule", OF_EVIDENCE)
+def test_long_table_learns_the_scale_of_the_wide_one(rule, rng):
     X, Y = planted(rng)
     Y[:20, 1] = Y[25:, 2] = np.nan
     row, task = np.nonzero(~np.isnan(Y))
-    model = MultiTaskRegressor("independent", kernel="rbf", alpha=ALPHA, metric_rounds=2, metric_rule="evidence")
+    model = MultiTaskRegressor("independent", kernel="rbf", alpha=ALPHA, metric_rounds=2, metric_rule=rule)
     wide = model.fit(X, Y).feature_map_.feature_scale
     assert np.allclose(model.fit(X[row], Y[row, task], tasks=task).feature_map_.feature_scale, wide)
 
 
-def test_features_of_a_group_are_scaled_together_and_a_constant_one_not_at_all(rng):
+@pytest.mark.parametrize("rule", OF_EVIDENCE)
+def test_features_of_a_group_are_scaled_together_and_a_constant_one_not_at_all(rule, rng):
     X, Y = planted(rng)
     X[:, 5] = 1.0
     # A task whose labels are all the same says nothing.
     Y[:, 2] = 7.0
     groups = {"feature_groups": [0, 0, 1, 1, 2, 3]}
-    model = MultiTaskRegressor(kernel="rbf", alpha=ALPHA, metric_rounds=1, metric_rule="evidence", **groups)
+    model = MultiTaskRegressor(kernel="rbf", alpha=ALPHA, metric_rounds=1, metric_rule=rule, **groups)
     scale = model.fit(X, Y).feature_map_.feature_scale
-    assert scale[0] == scale[1] != scale[2] == scale[3]
-    assert scale[5] == 1.0
+    for one in np.atleast_2d(scale):
+        assert one[0] == one[1] != one[2] == one[3]
+        assert one[5] == 1.0
     assert np.allclose(scale, model.fit(X, Y[:, :2]).feature_map_.feature_scale, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", SEPARABLE)
+def test_steps_of_one_task_end_where_evidence_has_no_slope_along_widths_and_noise(kernel, rng):
+    X = rng.standard_normal((40, 3))
+    y = np.sin(2.0 * X).sum(axis=1) + 0.3 * rng.standard_normal(40)
+    power, weight = {"laplacian": 1, "rbf": 2}[kernel], rng.uniform(0.5, 2.0, size=40)
+
+    def unlikely(logs):
+        K = gram(kernel, X, np.exp(logs[:3]))
+        return -restricted_evidence(K, y, np.exp(logs[3]) / weight, intercept=True)
+
+    for width, level in ((0.3, 0.01), (0.3, 1.0), (1.0, 0.1)):
+        first = np.log([width, width, width, level])
+        start = KernelMap(kernel, {"gamma": 0.1}, np.full(3, (width / 0.1) ** (1 / power))), X, y, level / weight
+        found, left = follow_evidence(*start, 100, intercept=True, share=lambda rough: rough)
+        assert np.allclose(left * weight, left[0] * weight[0])
+        last = np.log([*(0.1 * found**power), left[0] * weight[0]])
+        # There are several such places.
+        before, after = (approx_fprime(place, unlikely) for place in (first, last))
+        assert np.max(np.abs(after)) < 0.05 * np.max(np.abs(before))
+
+
+@pytest.mark.parametrize("kernel", SEPARABLE)
+def test_each_task_has_the_scale_that_it_would_have_alone(kernel, rng):
+    X, Y = planted(rng, n_tasks=2)
+    Y[:20, 0] = Y[40:, 1] = np.nan
+    for rounds in (1, 2):
+        model = MultiTaskRegressor(kernel=kernel, alpha=ALPHA, metric_rounds=rounds, metric_rule="task_evidence")
+        parts = (X, Y), (X[20:], Y[20:, 0]), (X[:40], Y[:40, 1])
+        both, *each = (model.fit(*part).feature_map_.feature_scale for part in parts)
+        assert np.allclose(both, np.concatenate(each))
+
+
+def test_a_feature_that_a_noisy_task_needs_is_kept_beside_a_task_without_noise(rng):
+    X = rng.standard_normal((80, 4))
+    Y = np.column_stack([np.sin(2 * X[:, 0]), np.sin(2 * X[:, 1]) + 0.5 * rng.standard_normal(80)])
+    model = MultiTaskRegressor(kernel="rbf", gamma=0.1, alpha=1e-3, metric_rounds=2, metric_rule="task_evidence")
+    model.fit(X, Y)
+    one, two = model.feature_map_.feature_scale
+    assert one[0] > 5.0 * one[1:].max()
+    assert two[1] > 5.0 * two[[0, 2, 3]].max()
+    assert model.feature_importances_[:2].min() > 5.0 * model.feature_importances_[2:].max()
+    new = rng.standard_normal((200, 4))
+    assert np.std(np.sin(2 * new[:, 0]) - model.predict(new)[:, 0]) < 0.1
+
+
+def test_widths_of_a_task_are_learned_from_some_of_many_labels(rng, monkeypatch):
+    X, Y = planted(rng, n_tasks=2)
+    Y[:10, 1] = np.nan
+    model = MultiTaskRegressor(kernel="rbf", alpha=ALPHA, metric_rounds=1, metric_rule="task_evidence")
+    monkeypatch.setattr(metric, "LABELS_FOR_WIDTHS", 30)
+    both = model.fit(X, Y).feature_map_.feature_scale
+    monkeypatch.undo()
+    # Every second label of each task, at the strength that all of them have.
+    n = 110 / 2
+    for t, rows in enumerate((np.arange(0, 60, 2), np.arange(10, 60, 2))):
+        y = (Y[rows, t] - np.nanmean(Y[:, t])) / np.nanstd(Y[:, t])
+        given = KernelMap("rbf", {"gamma": None}), X[rows], y, np.full(len(rows), n * ALPHA), metric.FIRST_STEPS
+        alone, _ = follow_evidence(*given, intercept=True, share=lambda rough: rough)
+        assert np.allclose(both[t], alone)
+
+
+def test_labels_that_say_nothing_leave_the_scale_as_it_is(rng):
+    X = rng.standard_normal((10, 2))
+    Y = np.full((10, 2), 3.0)
+    Y[1:, 1] = np.nan
+    model = MultiTaskRegressor(kernel="rbf", metric_rounds=2, metric_rule="task_evidence")
+    assert np.all(model.fit(X, Y).feature_map_.feature_scale == 1.0)
 
 
 def test_search_chooses_among_rules_and_its_parameters_make_the_same_model(rng):
@@ -148,7 +233,7 @@ def test_folds_learn_the_widths_on_their_own_rows(rng):
     [
         ({"metric_rule": "likelihood"}, "slopes, evidence"),
         ({"metric_rule": "evidence", "kernel": "polynomial"}, "laplacian or rbf"),
-        ({"metric_rule": "evidence", "n_components": 5}, "landmarks"),
+        ({"metric_rule": "task_evidence", "n_components": 5}, "landmarks"),
         ({"metric_rule": "evidence", "loss": "huber"}, "square"),
     ],
 )

@@ -147,7 +147,8 @@ def test_where_independent_tasks_win_the_graph_is_that_of_the_model_beside_them(
     assert result.path.scores[list(result.path.mus).index(mu)] == pytest.approx(shared, abs=1e-3)
 
 
-def test_a_scale_that_many_rows_have_learned_is_known_to_the_graph(table, monkeypatch):
+@pytest.mark.parametrize("rule", ["slopes", "task_evidence"])
+def test_a_scale_that_many_rows_have_learned_is_known_to_the_graph(rule, table, monkeypatch):
     """On rows that are scaled already the graph is that of the model, which learns the scale; of few rows it learns."""
     seen = []
 
@@ -158,7 +159,9 @@ def test_a_scale_that_many_rows_have_learned_is_known_to_the_graph(table, monkey
     monkeypatch.setattr(fitting, "readable_graph", keep)
     monkeypatch.setattr(fitting, "N_HALVES", 2)
     problem = make_problem(table, ColumnRoles(TARGETS))
-    estimator = MultiTaskRegressor(Sparse(0.8), alpha=0.02, kernel="rbf", gamma=0.1, metric_rounds=2)
+    estimator = MultiTaskRegressor(
+        Sparse(0.8), alpha=0.02, kernel="rbf", gamma=0.1, metric_rounds=2, metric_rule=rule
+    )
     for share in (0.1, 1.0):
         monkeypatch.setattr(fitting, "KNOWN_SCALE", share)
         result = fit_table(problem, estimator=estimator)

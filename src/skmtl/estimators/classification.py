@@ -84,10 +84,11 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
         How often features are scaled by how much the predictors change along them, before the last fit: 1 to 3 where
         many features matter little. For kernels rbf, laplacian and polynomial, and features on one scale. The rounds
         are fits of independent tasks; certificate and structure are those of the last fit.
-    metric_rule : {"slopes", "evidence"}, default="slopes"
+    metric_rule : {"slopes", "evidence", "task_evidence"}, default="slopes"
         What features are scaled by: how much the predictors change along them, or a step of widths of their own
         towards those under which the labels are most likely, for square loss and kernel "rbf" or "laplacian" on all
-        rows. The first finds few features among many, the second also features with few values.
+        rows. The first finds few features among many, the second also features with few values. With "task_evidence"
+        each task has such widths, and noise, of its own, and the kernel is the mean of the tasks' kernels.
     metric_alpha : float, optional
         Strength of the regularization in those rounds; by default ``alpha``.
     feature_groups : array-like of shape (n_features,), optional

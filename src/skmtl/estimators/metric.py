@@ -8,6 +8,7 @@ learns the structure of the tasks too, and is certified.
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -17,7 +18,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skmtl._linalg import Array
 from skmtl._validation import NO_NUMBERS, check_positive
-from skmtl.features.evidence import SEPARABLE, inverse_without_constant, roughness, scale_from_evidence
+from skmtl.features.evidence import (
+    SEPARABLE,
+    follow_evidence,
+    inverse_without_constant,
+    roughness,
+    scale_from_evidence,
+)
 from skmtl.features.metric import DIFFERENTIABLE, SCALABLE, mean_squared_slopes, scale_from_slopes
 from skmtl.penalties import Independent
 from skmtl.solvers.training import Effort, Settings, Training
@@ -30,6 +37,11 @@ LEAST_ROWS = 100
 MOST_ROWS = 20_000
 # Relative gap that is small enough for the predictors whose slopes are taken.
 ACCURACY = 1e-4
+# Labels of each task that its own widths are learned from, evenly spaced: each of its steps costs the cube of them.
+LABELS_FOR_WIDTHS = 250
+# Those steps: with few labels the first ones find what they know, with many the widths stand still after the further
+# ones of a second round.
+FIRST_STEPS, FURTHER_STEPS = 8, 16
 # Every round is a fit, and after a few of them the scales stand still.
 MOST_ROUNDS = 1000
 
@@ -59,9 +71,9 @@ def check_rule(rule: Any, kernel: Any, *, quadratic: bool, exact: bool) -> str:
     """By what features are scaled, where that is known for the kernel and the loss."""
     if not isinstance(rule, str) or rule not in RULES:
         raise ValueError(f"metric_rule={rule!r:.50} is not known; choose one of {', '.join(RULES)}.")
-    if rule == "evidence" and not (suits(rule, kernel) and quadratic and exact):
+    if rule in OF_EVIDENCE and not (suits(rule, kernel) and quadratic and exact):
         raise ValueError(
-            f'metric_rule="evidence" needs loss="square" and kernel {" or ".join(SEPARABLE)} on all rows, without '
+            f'metric_rule="{rule}" needs loss="square" and kernel {" or ".join(SEPARABLE)} on all rows, without '
             f'landmarks; use metric_rule="slopes".'
         )
     return str(rule)
@@ -69,11 +81,11 @@ def check_rule(rule: Any, kernel: Any, *, quadratic: bool, exact: bool) -> str:
 
 def suits(rule: str, kernel: Any) -> bool:
     """Whether features can be scaled by a rule for a kernel on scaled features."""
-    return rule != "evidence" or kernel in tuple(SEPARABLE)
+    return rule not in OF_EVIDENCE or kernel in tuple(SEPARABLE)
 
 
 def next_scale(estimator: Any, training: Training) -> Array:
-    """The scale of the features, of shape (d,), that independent tasks on a training set ask for.
+    """The scale of the features, of shape (d,) or one for each of m tasks, (m, d), that a training set asks for.
 
     ``estimator`` gives ``metric_rule``, ``metric_alpha``, or else ``alpha``, the weight of a common component, and
     groups of features.
@@ -94,17 +106,46 @@ def _by_evidence(estimator: Any, training: Training, alpha: float) -> Array:
     return scale_from_evidence(scale, explained, expected, estimator.kernel)
 
 
+def _by_task_evidence(estimator: Any, training: Training, alpha: float) -> Array:
+    """A scale for each task, with noise of its own, under which its labels are most likely, of shape (m, d).
+
+    Tasks whose labels are all the same say nothing about widths, and have none.
+    """
+    X, feature_map = training.data.X, training.feature_map
+    Y, weight, ridge = _wide(training, alpha)
+    share, scales = partial(share_in_groups, groups=estimator.feature_groups), []
+    varying = [t for t in range(Y.shape[1]) if _varies(Y[weight[:, t] > 0.0, t])]
+    first = np.ndim(feature_map.feature_scale) < 2
+    parts = feature_map.parts() * (len(varying) if first else 1)
+    for t, part in zip(varying, parts, strict=True):
+        rows = np.flatnonzero(weight[:, t] > 0.0)
+        rows = rows[:: -(-len(rows) // LABELS_FOR_WIDTHS)]
+        given = part, X[rows], Y[rows, t], ridge / weight[rows, t], FIRST_STEPS if first else FURTHER_STEPS
+        scales.append(follow_evidence(*given, intercept=training.intercept, share=share)[0])
+    return np.array(scales) if scales else np.ones(X.shape[1])
+
+
+def _varies(y: Array) -> bool:
+    return len(y) > 1 and bool(np.ptp(y) > np.finfo(float).eps * np.max(np.abs(y)))
+
+
+def _wide(training: Training, alpha: float) -> tuple[Array, Array, float]:
+    """Labels and weights of shape (n, n_tasks), zero weights at gaps, and the variance of noise of a weight of one."""
+    labels = training.labels
+    Y, weight = labels.in_rows(labels.y), labels.in_rows(labels.weight)
+    if labels.long:
+        weight = weight[:, None] * (labels.tasks[:, None] == np.arange(labels.n_tasks))
+        Y = np.broadcast_to(Y[:, None], weight.shape)
+    return Y, weight, float(labels.weight.sum()) / labels.n_tasks * alpha
+
+
 def _second_moments(K: Array, training: Training, alpha: float) -> tuple[Array, Array]:
     """Those of the dual coefficients, over all tasks, as labels have them and as the kernel expects them, (n, n) each.
 
     Both are in units of the variance that the labels of each task suggest.
     """
     labels = training.labels
-    Y, weight = labels.in_rows(labels.y), labels.in_rows(labels.weight)
-    if labels.long:
-        weight = weight[:, None] * (labels.tasks[:, None] == np.arange(labels.n_tasks))
-        Y = np.broadcast_to(Y[:, None], weight.shape)
-    ridge = float(labels.weight.sum()) / labels.n_tasks * alpha
+    Y, weight, ridge = _wide(training, alpha)
     found, prior = np.zeros_like(K), np.zeros_like(K)
     # Labels that are all the same say nothing about widths.
     least = (np.finfo(float).eps * float(np.max(np.abs(Y), initial=0.0))) ** 2
@@ -138,7 +179,13 @@ def _by_slopes(estimator: Any, training: Training, alpha: float) -> Array:
 
 
 # By what features are scaled.
-RULES: dict[str, Callable[[Any, Training, float], Array]] = {"slopes": _by_slopes, "evidence": _by_evidence}
+RULES: dict[str, Callable[[Any, Training, float], Array]] = {
+    "slopes": _by_slopes,
+    "evidence": _by_evidence,
+    "task_evidence": _by_task_evidence,
+}
+# Those that need square loss, and a kernel of a weighted sum of distances on all rows.
+OF_EVIDENCE = ("evidence", "task_evidence")
 
 
 def _rows_of(training: Training) -> tuple[Any, Array]:

@@ -10,13 +10,17 @@ constant, :math:`k(x, z) = \exp(-\sum_k w_k |x_k - z_k|^p)` with p = 1 (laplacia
 
 summed over tasks. It is zero where :math:`w_k \leftarrow w_k a_k / b_k` stands still: a fixed point for one width per
 feature (in the manner of MacKay, Bayesian interpolation, Neural Computation 1992) that costs an inverse and n^2 d.
+The noise of a task has such a fixed point too: :math:`\rho \leftarrow \rho\, (\rho \cdot c^2 / s) / (\rho \cdot
+\operatorname{diag} N)`.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial.distance import pdist
+from sklearn.base import clone
 
 from skmtl._linalg import Array
 from skmtl.features.metric import SCALABLE, dense_columns
@@ -25,6 +29,8 @@ from skmtl.features.metric import SCALABLE, dense_columns
 SEPARABLE = ("laplacian", "rbf")
 # By what a width changes at most in one round: the step is exact only where it is short.
 LARGEST_STEP = 4.0
+# The least noise, relative to the kernel, with which its inverse has digits.
+LEAST_NOISE = 1e-10
 
 
 def inverse_without_constant(M: Array, *, intercept: bool) -> Array:
@@ -54,7 +60,35 @@ def scale_from_evidence(scale: Array, explained: Array, expected: Array, kernel:
 
     A feature along which nothing can be said, for its values are equal, stays as it is.
     """
+    return np.asarray(scale * _bounded_ratio(explained, expected) ** (1.0 / SCALABLE[kernel]))
+
+
+def _bounded_ratio(explained: Array, expected: Array) -> Array:
+    """The factor of a step, which is never long."""
     least = np.finfo(float).eps * max(float(np.max(np.abs(expected))), np.finfo(float).tiny)
     ratio = np.maximum(explained, least) / np.maximum(expected, least)
-    ratio = np.clip(ratio, 1.0 / LARGEST_STEP, LARGEST_STEP)
-    return np.asarray(scale * ratio ** (1.0 / SCALABLE[kernel]))
+    return np.clip(ratio, 1.0 / LARGEST_STEP, LARGEST_STEP)
+
+
+def follow_evidence(
+    feature_map: Any, X: Any, y: Array, noise: Array, n_steps: int, *, intercept: bool, share: Callable[[Array], Array]
+) -> tuple[Array, Array]:
+    """Scale of the features, (d,), and noise, (n,), that some steps of the evidence of one task lead to.
+
+    They start at the scale of the map and at ``noise``, the variance of each of the labels y at the rows of X;
+    ``share`` makes roughness along features that belong together equal.
+    """
+    scale = np.ones(X.shape[1]) if feature_map.feature_scale is None else feature_map.feature_scale
+    for _ in range(n_steps):
+        K = clone(feature_map).set_params(feature_scale=scale).fit(X).transform(X)
+        N = inverse_without_constant(K + np.diag(noise), intercept=intercept)
+        c = N @ y
+        variance = float(y @ c) / (len(y) - intercept)
+        explained, expected = (
+            share(roughness(feature_map.kernel, X, scale, K * W)) for W in (np.outer(c, c) / variance, N)
+        )
+        left = _bounded_ratio(np.atleast_1d(noise @ c**2 / variance), np.atleast_1d(noise @ np.diag(N)))
+        # Half of each step, in logarithms: whole ones go back and forth between two places for ever.
+        scale = np.sqrt(scale * scale_from_evidence(scale, explained, expected, feature_map.kernel))
+        noise = np.maximum(noise * np.sqrt(left), LEAST_NOISE)
+    return np.asarray(scale), noise

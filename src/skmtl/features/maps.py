@@ -6,6 +6,7 @@ A predictor is ``transform(X) @ coef``, and its squared norm ``coef' M coef`` wi
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from math import comb
 from typing import Any, Self
 
@@ -130,8 +131,9 @@ class KernelMap(FeatureMap):
         A name that scikit-learn's ``pairwise_kernels`` knows, or a function of two rows.
     params : mapping
         Parameters of the kernel; names that a kernel does not take are ignored, as in ``KernelRidge``.
-    feature_scale : ndarray of shape (d,), optional
-        Features are multiplied by it before the kernel is taken; rows that are kept are as they came.
+    feature_scale : ndarray of shape (d,) or (m, d), optional
+        Features are multiplied by it before the kernel is taken; rows that are kept are as they came. With several
+        scales the kernel is the mean of those on features scaled by each.
     up_to_constants : bool
         Whether coefficients will sum to zero, so that a polynomial kernel may be replaced by one that makes the same
         functions up to constants, and keeps the digits of features that are far from zero.
@@ -161,7 +163,7 @@ class KernelMap(FeatureMap):
     def transform(self, X: Array) -> Array:
         if X is self.X_fit_ and self.on_rows and X.shape[0] > ROWS_THAT_FIT:
             check_kernel_fits(X.shape[0])
-        return self._evaluate(X, self.X_fit_)
+        return self.evaluate(X, self.X_fit_)
 
     def n_functions(self, n_features: int) -> int:
         return int(self.X_fit_.shape[0])
@@ -173,19 +175,30 @@ class KernelMap(FeatureMap):
         return float(comb(self.X_fit_.shape[1] + int(degree), int(degree)))
 
     def size(self, X: Any, *, center: bool) -> float:
-        return float(np.mean(kernel_diagonal(X, self._evaluate)))
+        return float(np.mean(kernel_diagonal(X, self.evaluate)))
 
     def unspanned(self, X: Any, Z: Array) -> Array:
-        return kernel_diagonal(X, self._evaluate)
+        return kernel_diagonal(X, self.evaluate)
+
+    def parts(self) -> list[Self]:
+        """Maps with one scale each, fitted to the same rows, of which this map's kernel is the mean."""
+        if self.feature_scale is None or self.feature_scale.ndim == 1:
+            return [self]
+        parts = [copy(self) for _ in self.feature_scale]
+        for part, scale in zip(parts, self.feature_scale, strict=True):
+            part.feature_scale = scale
+        return parts
 
     def scaled(self, X: Any) -> Any:
-        """Rows with scaled features."""
+        """Rows with scaled features, for a map with one scale."""
         if self.feature_scale is None:
             return X
         return X @ sparse.diags_array(self.feature_scale) if sparse.issparse(X) else X * self.feature_scale
 
-    def _evaluate(self, X: Any, other: Any) -> Array:
+    def evaluate(self, X: Any, other: Any) -> Array:
         """The kernel at pairs of rows."""
+        if (parts := self.parts()) != [self]:
+            return np.asarray(sum(part.evaluate(X, other) for part in parts) / len(parts))
         if self._expands(X):
             params = {"gamma": None, "degree": 3.0, "coef0": 1.0, **(self.params or {})}
             with np.errstate(over="ignore", invalid="ignore"):
@@ -269,9 +282,9 @@ class NystroemMap(KernelMap):
 
     def fit(self, X: Any) -> Self:
         self.origin_, self.far_ = np.zeros(X.shape[1]), False
-        points = choose_landmarks(X, self.n_components, self.landmarks, self.random_state, self._evaluate)
+        points = choose_landmarks(X, self.n_components, self.landmarks, self.random_state, self.evaluate)
         self.origin_ = _mean_row(points)
-        K = self._evaluate(points, points)
+        K = self.evaluate(points, points)
         if not np.all(np.isfinite(K)):
             raise ValueError("the kernel has NaN or infinite values here; scale the features or change its parameters.")
         factor, pivots = pivoted_cholesky(K)
@@ -284,7 +297,7 @@ class NystroemMap(KernelMap):
         return self.X_fit_
 
     def unspanned(self, X: Any, Z: Array) -> Array:
-        own = kernel_diagonal(X, self._evaluate)
+        own = kernel_diagonal(X, self.evaluate)
         return np.maximum(own - np.sum(self.orthonormal(Z.copy()) ** 2, axis=1), 0.0)
 
     def orthonormal(self, Z: Array) -> Array:

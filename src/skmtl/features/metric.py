@@ -104,6 +104,13 @@ def mean_squared_slopes(feature_map: FeatureMap, coef: Array, X: Any, weight: Ar
 
 def slope_blocks(feature_map: Any, coef: Array, X: Any) -> Iterator[Array]:
     """Derivatives of the tasks' predictors at the rows of X, of shape (n, T, block), for blocks of features."""
+    parts = feature_map.parts()
+    for blocks in zip(*(_slope_blocks(part, coef / len(parts), X) for part in parts), strict=True):
+        yield np.asarray(sum(blocks))
+
+
+def _slope_blocks(feature_map: Any, coef: Array, X: Any) -> Iterator[Array]:
+    """Those of a map with one scale."""
     name, scale = feature_map.kernel, feature_map.feature_scale
     points = feature_map.X_fit_
     n_features = X.shape[1]

@@ -63,8 +63,8 @@ class MultiTaskClassifierCV(MultiTaskSearch):
         :class:`MultiTaskRegressor`. Of a list the best number is chosen, on folds that learn the metric on their
         training rows; at the inverse width that is best without a metric. By default 0, 1 and 2
         are tried with ``kernel="auto"`` on folds, else 0.
-    metric_rule : {"slopes", "evidence"} or list of them, optional
-        What features are scaled by, see :class:`MultiTaskRegressor`; of a list the better one is chosen. By default
+    metric_rule : {"slopes", "evidence", "task_evidence"} or list of them, optional
+        What features are scaled by, see :class:`MultiTaskRegressor`; of a list the best one is chosen. By default
         "slopes".
     feature_groups : array-like of shape (n_features,), optional
         Groups of features that are scaled together.

@@ -24,11 +24,23 @@ from skmtl.targets import Labels, TaskData
 # the time, of which there is enough for so few rows; with gaps a fit costs the cube of the labels, or of the gaps.
 N_FOLDS, MORE_FOLDS = 5, 10
 FEW_LABELS, FEW_ROWS, FEW_IN_GAPS = 250, 1000, 700
+# Which rows come together in a fold is chance, and of few rows that is most of what candidates differ by: the mean over
+# several deals of them is not. As many deals cost as many times the time, which is seconds for so few rows.
+N_DEALS, ROWS_TO_DEAL_AGAIN = 3, 150
 
 Index = NDArray[np.intp]
 Split = tuple[Index, Index]
 Callback = Callable[[dict[str, Any]], None]
 S = TypeVar("S")
+
+
+def deal_again(data: TaskData) -> list[Split]:
+    """The folds of :func:`make_splits` without a ``cv`` and, of a small table of numbers, those of further deals."""
+    few = has_few_labels(data) and data.labels.n_rows <= ROWS_TO_DEAL_AGAIN
+    again = few and data.groups is None and data.coding.classes is None
+    orders = [np.random.default_rng(k).permutation(data.labels.n_rows) for k in range(1, N_DEALS if again else 1)]
+    deals = [[(order[train], order[test]) for train, test in make_splits(None, data.take(order))] for order in orders]
+    return [*make_splits(None, data), *(split for deal in deals for split in deal)]
 
 
 def make_splits(cv: Any, data: TaskData) -> list[Split]:

@@ -15,7 +15,10 @@ from skmtl.model_selection.metric_choice import check_metric_rounds, check_rules
 from skmtl.model_selection.scores import SCORES, score_name
 from skmtl.targets import TaskData
 
-KERNELS, ROUNDS, RULES = ("linear", "rbf", "laplacian"), (0, 1, 2), ("slopes", "evidence")
+KERNELS, ROUNDS = ("linear", "rbf", "laplacian"), (0, 1, 2)
+RULES = ("slopes", "evidence", "task_evidence")
+# Differences of features between rows, for the kernels of all tasks, that take half a second.
+MOST_DIFFERENCES = 2e8
 # Kernels other than the linear one cost n^3 a fold. Landmarks bound that.
 MOST_ROWS = 2000
 
@@ -87,8 +90,15 @@ def recommend(search: Any, data: TaskData, loss: Loss) -> Plan:
     if not loss.quadratic or sparse.issparse(data.X) or not few:
         return Plan(KERNELS[:1], own_strengths=own and loss.quadratic)
     rounds = ROUNDS if with_folds else (0,)
-    rules = RULES if regression and has_all_rows(search) else RULES[:1]
+    rules = metric_rules(data) if regression and has_all_rows(search) else RULES[:1]
     return Plan(KERNELS, rounds, rules, EPS_FACTORS[:1], own, in_steps=True, every_kernel=has_few_labels(data))
+
+
+def metric_rules(data: TaskData) -> tuple[str, ...]:
+    """What to scale features by; widths of each task where there are several tasks, and time for their kernels."""
+    n_tasks, (n_rows, n_features) = data.labels.n_tasks, data.X.shape
+    several = n_tasks > 1 and n_tasks * n_rows**2 * n_features <= MOST_DIFFERENCES
+    return RULES if several else RULES[:2]
 
 
 def has_all_rows(search: Any) -> bool:

@@ -45,7 +45,8 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         Inverse widths of the kernel; by default 1/16 to 4 times the median heuristic for "rbf" and "laplacian".
     cv : int, "loo", splitter or iterable of index pairs, optional
         By default 5 folds; with ``kernel="auto"`` 10 for at most 1,000 rows with at most 250 labels of each task and,
-        where some are missing, at most 700 labels or gaps. Whole numbers spread the tasks of a long table, or of one
+        where some are missing, at most 700 labels or gaps, and three deals of these for at most 150 rows without
+        groups, unless ``rule`` is "1se". Whole numbers spread the tasks of a long table, or of one
         with missing labels, evenly over the folds.
     scoring : str or callable, optional
         One of ``skmtl.model_selection.SCORES``, over known labels: "pooled_r2" (the default), "nmse" or "arrmse",
@@ -81,9 +82,10 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         :class:`MultiTaskRegressor`. Of a list the best number is chosen, on folds that learn the metric on their
         training rows; at the inverse width that is best without a metric. By default 0, 1 and 2
         are tried with ``kernel="auto"`` on folds, else 0.
-    metric_rule : {"slopes", "evidence"} or list of them, optional
-        What features are scaled by, see :class:`MultiTaskRegressor`; of a list the better one is chosen. By default
-        "slopes", and both with ``kernel="auto"`` and square loss.
+    metric_rule : {"slopes", "evidence", "task_evidence"} or list of them, optional
+        What features are scaled by, see :class:`MultiTaskRegressor`; of a list the best one is chosen. By default
+        "slopes", and all of them with ``kernel="auto"`` and square loss; "task_evidence" where there are several tasks
+        and time for as many kernels.
     feature_groups : array-like of shape (n_features,), optional
         Groups of features that are scaled together.
     solver : {"auto", "newton", "anderson", "alternating"}, default="auto"

@@ -44,6 +44,7 @@ from skmtl.model_selection.folds import (
     Progress,
     Split,
     TrainingSource,
+    deal_again,
     keep_finished,
     make_splits,
     one_ahead,
@@ -98,10 +99,11 @@ def select(search: Any, model: Any, data: TaskData, loss: Loss) -> Selection:
         raise ValueError('cv="loo" leaves out one row at a time, not a group; pass a number of folds.')
     # Without a kernel that is given, the number of folds is a part of what is recommended.
     cv = N_FOLDS if search.cv is None and not is_auto(search.kernel) else search.cv
-    splits = None if is_loo(cv) else make_splits(cv, data)
+    # Folds of several deals have rows in common, and differences between them no standard error.
+    splits = None if is_loo(cv) else deal_again(data) if cv is None and rule == "best" else make_splits(cv, data)
     run = make_run(model, data, loss, splits, scoring=search.scoring, n_jobs=search.n_jobs, progress=progress)
     sources = _Sources(model, data, loss)
-    candidates, outcome = _Stages(search, sources, run).score_all(progress, 1 if splits is None else len(splits))
+    candidates, outcome = _Stages(search, sources, run, splits).score_all(progress)
     index = choose(outcome, rule)
     if rule == "best" and sees_order(score_name(search.scoring, data)):
         alike = [one.all_but_alpha() == candidates[index].all_but_alpha() for one in candidates]
@@ -147,8 +149,8 @@ class _Stages:
     Kernel and width are chosen with independent tasks, then how often a metric is learned, then what tasks share.
     """
 
-    def __init__(self, search: Any, sources: _Sources, run: Run) -> None:
-        self._search, self._sources, self._run = search, sources, run
+    def __init__(self, search: Any, sources: _Sources, run: Run, splits: Sequence[Split] | None) -> None:
+        self._search, self._sources, self._run, self._splits = search, sources, run, splits
         data = sources.data
         self._alone, *self._shared = make_penalties(search.penalty, search.mus, data.labels.n_tasks)
         self._plan = plan = make_plan(search, data, sources.loss)
@@ -164,8 +166,9 @@ class _Stages:
         self._scored: list[Scored] = []
         self._first: list[Scored] = []
 
-    def score_all(self, progress: Progress, n_parts: int) -> Scored:
-        """The candidates, and what became of them; ``n_parts`` are those of a run."""
+    def score_all(self, progress: Progress) -> Scored:
+        """The candidates, and what became of them."""
+        n_parts = 1 if self._splits is None else len(self._splits)
         # How many fits a metric takes depends on what is found on the way.
         foreseen = self._plan.rounds == (0,) and not self._plan.own_strengths
         if foreseen and len(self._grid) == 1:
@@ -245,7 +248,7 @@ class _Stages:
         search = self._search
         source, alphas = self._sources.open(best.geometry), self._alphas[best.geometry.kernel]
         effort = search_effort(self._sources.model)
-        own = score_own_strengths(source, best, alphas, effort=effort, cv=search.cv, scoring=search.scoring)
+        own = score_own_strengths(source, best, alphas, self._splits, effort=effort, scoring=search.scoring)
         self._scored.append(own)
 
     def _share(self) -> None:

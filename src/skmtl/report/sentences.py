@@ -19,7 +19,7 @@ MEANINGS = {
     "gamma": "inverse width of the kernel: the larger, the more local the predictors",
     "degree": "degree of the kernel's polynomials",
     "metric_rounds": "how often features were scaled by how much they matter; 0 is never",
-    "metric_rule": "what says how much a feature matters: slopes of the predictors, or how likely the labels are",
+    "metric_rule": "what says how much a feature matters: slopes, or how likely labels are, of all tasks or of each",
     "fit_intercept": "whether each task has a constant of its own, never penalized",
     "scale_targets": "whether tasks are brought to unit variance for the fit",
     "balance_tasks": "whether every task counts the same however many labels it has",

@@ -38,18 +38,21 @@ class Entries:
 
     @cached_property
     def _row_kernel(self) -> tuple[Array, NDArray[np.intp]]:
-        """The kernel between the rows that have a label, and which of them is each label's."""
-        rows, place = np.unique(self.row, return_inverse=True)
-        Phi = self._Phi[rows]
-        return Phi @ Phi.T, place
+        """The kernel between rows that have a label, in the order of the labels, and which of them is each label's."""
+        rows, first, place = np.unique(self.row, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        Phi = self._Phi[rows[order]]
+        return Phi @ Phi.T, np.argsort(order)[place]
 
     def scaled_kernel(self, A: Array) -> Array:
         """K_ii' A_tt' between labels on and below the diagonal, in Fortran's order, which LAPACK overwrites."""
         K, place = self._row_kernel
         M = np.empty((len(self), len(self)), order="F")
+        # Where every label has a row of its own, the kernel is in the order of the labels.
+        long = len(K) == len(self)
         for t, own in enumerate(self.slices):
             # Columns of M are rows of its transpose, contiguous like those of the kernel.
-            below = K[place[own]][:, place[own.start :]]
+            below = K[own, own.start :] if long else K[place[own]][:, place[own.start :]]
             np.multiply(below, np.repeat(A[t, t:], self.counts[t:]), out=M.T[own, own.start :])
         return M
 

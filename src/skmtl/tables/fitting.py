@@ -190,16 +190,16 @@ def fit_table(
         some = {name: take_rows(values, graph_rows) for name, values in {**rows, "groups": groups}.items()}
         _name_step(callback, "following mu")
         n_tasks = len(model[-1].task_names_)
-        scaled, some["X"] = _at_known_scale(choice.estimator, model[-1], some["X"], len(problem.X))
-        shown = graph_model(scaled, choice.rival)
-        path = _follow_path(shown, n_tasks, some, choice.search.scoring)
+        scaled, X = _at_known_scale(choice.estimator, model[-1], some["X"], len(problem.X))
+        shown, graphed = graph_model(scaled, choice.rival), {**some, "X": X}
+        path = _follow_path(shown, n_tasks, graphed, choice.search.scoring)
         halving = _name_step(callback, "looking for the same edges on halves of the rows")
         if n_tasks > 1:
-            stability = readable_graph(shown, **some, n_resamples=N_HALVES, callback=halving)
+            stability = readable_graph(shown, **graphed, n_resamples=N_HALVES, callback=halving)
         _name_step(callback, "looking at intervals")
         # In the order of the table, so that folds are those of interval_coverage with the saved model.
         in_order = {name: take_rows(values, graph_rows.argsort()) for name, values in some.items()}
-        intervals = _check_intervals(model[-1], scaled, in_order)
+        intervals = _check_intervals(model[-1], choice.estimator, in_order)
     except KeyboardInterrupt:
         warnings.warn("interrupted: model and scores are there, what is known of the graph is not.", stacklevel=2)
     return TableFit(model, choice, judgement, path, stability, intervals, len(graph_rows))
@@ -324,7 +324,12 @@ def _at_known_scale(estimator: Any, fitted: Any, X: Any, n_rows: int) -> tuple[A
     """An estimator and its rows, scaled as those of a fit to many more rows, where that has learned a scale."""
     if not estimator.metric_rounds or len(X) > KNOWN_SCALE * n_rows:
         return estimator, X
-    return clone(estimator).set_params(metric_rounds=0), X * fitted.feature_map_.feature_scale
+    feature_map = fitted.feature_map_
+    if feature_map.feature_scale.ndim == 1:
+        return clone(estimator).set_params(metric_rounds=0), X * feature_map.feature_scale
+    # Each task has a scale of its own.
+    known = clone(estimator).set_params(metric_rounds=0, kernel="precomputed")
+    return known, clone(feature_map).fit(X).transform(X)
 
 
 def _check_intervals(fitted: Any, estimator: Any, some: dict[str, Any]) -> pd.DataFrame | None:
