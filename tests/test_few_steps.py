@@ -192,6 +192,14 @@ def test_of_structure_steps(n_tasks, mu, ridge, directions, products, count):
     assert_few(count, {"directions": directions, "step products": products})
 
 
+@pytest.mark.parametrize(("mu", "directions", "products"), [(0.9, 130, 130), (0.3, 120, 120)])
+def test_of_structure_steps_of_groups_where_nothing_but_a_ridge_is_there(mu, directions, products, count):
+    for seed in range(6):
+        S = random_psd(np.random.default_rng(seed), 7, rank=3, ridge=1e-4)
+        assert Groups([0, 0, 1, 1, 2, 2, 2], mu).minimize(S, tol=1e-7).gap <= 1e-7
+    assert_few(count, {"directions": directions, "step products": products})
+
+
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
 def test_of_learned_graphs(share, count):
     for seed in range(6):

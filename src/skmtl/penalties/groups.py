@@ -7,10 +7,14 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import cho_solve
 
-from skmtl._linalg import TINY, Array, symmetric_part
+from skmtl._linalg import TINY, Array, cholesky, symmetric_part
 from skmtl.penalties._newton import hessian_diagonal
 from skmtl.penalties.sparse import RelationPenalty
+
+# Up to this many tasks all pairs of them make a system that is solved sooner than a few products with it are made.
+FEW_TASKS = 10
 
 
 class Groups(RelationPenalty):
@@ -161,8 +165,26 @@ class _BlockPiece:
         return H + self._norm.spread(self._bend) * across
 
     def preconditioner(self, P: Array, Q: Array) -> Callable[[Array], Array]:
+        if len(P) <= FEW_TASKS:
+            return self._inverse(P, Q)
         diagonal = hessian_diagonal(P, Q) + self._norm.spread(self._bend)
         return lambda R: self.project(R / diagonal)
+
+    def _inverse(self, P: Array, Q: Array) -> Callable[[Array], Array]:
+        """The inverse itself, over the entries that are free and the rays along which blocks leave zero."""
+        n_groups, group = len(self._bend), self._norm.group
+        blocks = np.eye(n_groups**2)[(group[:, None] * n_groups + group).ravel()]
+        units = self._unit.ravel()[:, None] * blocks
+        curvature = np.kron(P, Q) + np.kron(Q, P) - (units * self._bend.ravel()) @ units.T
+        curvature[np.diag_indices_from(curvature)] += blocks @ self._bend.ravel()
+        free = np.flatnonzero(self._norm.spread(self._smooth | self._there))
+        basis = np.hstack([np.eye(P.size)[:, free], units[:, self._enters.ravel()]])
+        H = basis.T @ curvature @ basis
+        # Relations of tasks of different sizes are brought to one, so that none is lost in the rounding of another.
+        scale = 1.0 / np.sqrt(np.maximum(np.diag(H), TINY))
+        factor = cholesky((H * (scale[:, None] * scale)).copy, lower=True)
+        basis = basis * scale
+        return lambda R: (basis @ cho_solve((factor, True), basis.T @ R.ravel(), check_finite=False)).reshape(R.shape)
 
     def land(self, trial: Array) -> Array:
         # A block that has turned away from its direction by a right angle or more has passed through zero.
