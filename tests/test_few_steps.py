@@ -208,12 +208,17 @@ def test_of_structure_steps(n_tasks, mu, ridge, directions, products, count):
     assert_few(count, {"directions": directions, "step products": products})
 
 
-@pytest.mark.parametrize(("mu", "directions", "products"), [(0.9, 130, 130), (0.3, 120, 120)])
-def test_of_structure_steps_of_groups_where_nothing_but_a_ridge_is_there(mu, directions, products, count):
+def test_of_structure_steps_of_groups_from_a_start_that_is_near(count):
+    """Directions are exact, one product each, and lead to the end where the sizes of tasks are far from one another."""
+    penalty = Groups([0, 0, 1, 1, 2, 2, 2], 0.3)
     for seed in range(6):
-        S = random_psd(np.random.default_rng(seed), 7, rank=3, ridge=1e-4)
-        assert Groups([0, 0, 1, 1, 2, 2, 2], mu).minimize(S, tol=1e-7).gap <= 1e-7
-    assert_few(count, {"directions": directions, "step products": products})
+        rng = np.random.default_rng(seed)
+        size = 10.0 ** rng.uniform(0, 3, 7)
+        S = random_psd(rng, 7, rank=3) * np.outer(size, size) + 0.1 * np.eye(7)
+        start = penalty.minimize(S, tol=1e-7).structure
+        count.clear()
+        assert penalty.minimize(1.01 * S, start=start, tol=1e-7).gap <= 1e-7
+        assert_few(count, {"directions": 2, "step products": 2})
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
