@@ -19,6 +19,7 @@ from skmtl.penalties._splitting import primal_dual
 from skmtl.penalties._structure_step import _TraceInverse
 from skmtl.solvers import make_design, make_supervised, solve
 from skmtl.solvers.entries import Entries
+from skmtl.solvers.interior_point import InteriorPointStep
 from skmtl.solvers.missing_fit import MissingLabelFit
 from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.newton_cg import NewtonFit
@@ -39,6 +40,7 @@ CALLS = {
     "passes": (ObservedRows, "curve_roughly"),
     "mixtures": (Entries, "mixed"),
     "points": (NewtonFit, "__init__"),
+    "interior": (InteriorPointStep, "_step"),
     "directions": (_newton, "_newton_direction"),
     "step products": (_TraceInverse, "hessian"),
     "models": (_graph_newton, "model_step"),
@@ -68,7 +70,9 @@ def assert_few(made, most):
     assert {name: (made[name], limit) for name, limit in most.items() if made[name] > limit} == {}
 
 
-def make_problem(seed, penalty, loss="square", *, gaps=0.0, road=None, n=40, n_tasks=5, common=0.0, kernel="rbf"):
+def make_problem(
+    seed, penalty, loss="square", *, gaps=0.0, road=None, n=40, n_tasks=5, common=0.0, kernel="rbf", alpha=0.02
+):
     rng = np.random.default_rng(seed)
     X, Y = related_tasks(rng, n, n_tasks)
     Y = with_gaps(rng, Y, gaps) if gaps else Y
@@ -77,9 +81,9 @@ def make_problem(seed, penalty, loss="square", *, gaps=0.0, road=None, n=40, n_t
     K = gram(X, kernel)
     design = make_design(PrecomputedMap(), K, labels.design_weight(), intercept=True, overwrite=False)
     if road is None:
-        return Problem(make_supervised(design, labels, LOSSES[loss](), 0.02, intercept=True), penalty, 0.02, common)
+        return Problem(make_supervised(design, labels, LOSSES[loss](), alpha, intercept=True), penalty, 0.02, common)
     observed = ObservedRows(labels.arrange(design.rows()), design.values, labels, intercept=True)
-    return Problem(MissingLabelRidge(observed, 0.02, road), penalty, 0.02, common)
+    return Problem(MissingLabelRidge(observed, alpha, road), penalty, 0.02, common)
 
 
 JOINT = {
@@ -173,6 +177,18 @@ def test_of_curved_losses(loss, count):
     assert_few(count, CURVED[loss])
 
 
+@pytest.mark.parametrize(("alpha", "steps"), [(1e-8, 165), (1e-10, 250), (1e-12, 425)])
+def test_of_losses_with_corners_that_are_no_more_than_rounding(alpha, steps, count):
+    """Where labels are met to the last digit, the value is known to a few of its own, and no step finds more."""
+    for seed in SEEDS:
+        problem = make_problem(seed, Sparse(0.8), "quantile", alpha=alpha, n=30, n_tasks=4)
+        rng = np.random.default_rng(seed)
+        A = random_psd(rng, 4)
+        for k in range(5):
+            assert problem.fit((1.0 + 0.1 * k) * A + 0.05 * k * np.eye(4), tol=1e-7).gap <= 1e-5
+    assert_few(count, {"interior": steps})
+
+
 @pytest.mark.parametrize(
     ("n_tasks", "mu", "ridge", "directions", "products"),
     [
@@ -190,6 +206,19 @@ def test_of_structure_steps(n_tasks, mu, ridge, directions, products, count):
         S = random_psd(rng, n_tasks, rank=3 if ridge < 0.1 else None, ridge=ridge)
         assert Sparse(mu).minimize(S).gap <= 1e-9
     assert_few(count, {"directions": directions, "step products": products})
+
+
+def test_of_structure_steps_of_groups_from_a_start_that_is_near(count):
+    """Directions are exact, one product each, and lead to the end where the sizes of tasks are far from one another."""
+    penalty = Groups([0, 0, 1, 1, 2, 2, 2], 0.3)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        size = 10.0 ** rng.uniform(0, 3, 7)
+        S = random_psd(rng, 7, rank=3) * np.outer(size, size) + 0.1 * np.eye(7)
+        start = penalty.minimize(S, tol=1e-7).structure
+        count.clear()
+        assert penalty.minimize(1.01 * S, start=start, tol=1e-7).gap <= 1e-7
+        assert_few(count, {"directions": 2, "step products": 2})
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])

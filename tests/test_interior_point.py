@@ -137,6 +137,14 @@ def test_both_inverses_of_the_hessian_are_inverses(layout, intercept, rng, monke
         np.testing.assert_allclose(inverse(product), V, rtol=1e-8, atol=1e-8)
 
 
+def test_small_features_are_not_lost_where_rounding_hides_that_large_ones_are_positive():
+    """What makes the large ones positive is relative to them."""
+    H = np.diag([1.0, 1.0, 1e-20])
+    H[0, 1] = H[1, 0] = 1.0
+    small = curvature_inverse.FeatureInverse(H)(np.array([[0.0, 0.0, 1.0]]))
+    np.testing.assert_allclose(small, [[0.0, 0.0, 1e20]])
+
+
 @pytest.mark.parametrize("name", CORNERS)
 def test_problems_beyond_a_factor_have_the_same_solution(name, rng, monkeypatch):
     """Of the labels those of the largest curvature make a factor, and conjugate gradients see to the others."""

@@ -131,3 +131,22 @@ def test_a_solution_is_a_little_more_exact_than_was_asked_for(name, rng, monkeyp
     asked.clear()
     step.diagonal_energy(np.ones(len(A)), tol=1e-3)
     assert asked[0] == pytest.approx(EXACT * 1e-6)
+
+
+@pytest.mark.parametrize("name", CORNERS)
+def test_dual_coefficients_that_prove_less_than_none_are_scaled_down(name, rng):
+    """To the scale that proves most; those that prove something stay."""
+    step, A = make_step(rng, name), make_structure(rng)
+    basis, point = Whitening(A), Point(1e3 * rng.standard_normal(step._W.shape), np.zeros(len(A)))
+    fit = step._fit(point, rng.uniform(0.1, 0.9, step._p.shape), basis)
+    step.alpha = 1e-9
+    proved, norm = fit.dual(1.0), step.alpha * np.sum(A * fit.Q)
+    assert fit.gap > 1.0
+    scaled = step._with_dual_point_that_proves(fit)
+    best = max(0.0, 0.25 * proved**2 / norm) if proved > 0.0 else 0.0
+    assert scaled.dual(1.0) - step.alpha * np.sum(A * scaled.Q) == pytest.approx(best)
+    assert scaled.gap <= 1.0
+    assert scaled.point is point
+    step.alpha = ALPHA
+    good = step.solve(A, tol=1e-6)
+    assert step._with_dual_point_that_proves(good) is good

@@ -63,6 +63,21 @@ def test_of_pieces_are_symmetric_and_positive_and_stay_there(penalty, dense, rng
     np.testing.assert_allclose(piece.project(precondition(R + np.where(A == 0.0, 1.0, 0.0))), Z)
 
 
+@pytest.mark.parametrize(("between", "slope"), [(1.0, 1.0), (0.0, 1e-6), (0.0, 10.0)], ids=["free", "zero", "leaving"])
+def test_of_few_tasks_in_groups_is_the_inverse_itself(between, slope, rng):
+    A = random_psd(rng, 6)
+    A[:4, 4:] *= between
+    A[4:, :4] *= between
+    piece = Groups([0, 0, 1, 1, 2, 2], mu=0.6).norm(6).piece(A, slope * symmetric(rng, 6))
+    # Of sizes far from one another, as those of tasks may be.
+    size = 10.0 ** np.arange(-3.0, 3.0)
+    P, Q = random_psd(rng, 6) / np.outer(size, size), random_psd(rng, 6)
+    D = piece.project(symmetric(rng, 6))
+    H = piece.project(piece.curved(hessian(P, Q, D), D))
+    np.testing.assert_allclose(piece.preconditioner(P, Q, exact=True)(H), D, atol=1e-6)
+    assert np.any(D[:4, 4:] != 0.0) == (between > 0.0 or slope > 1.0)
+
+
 def test_whitening_and_its_way_back(rng):
     """W = G diag(root) U': products with the structure, its inverse, gradients and norms by dense algebra."""
     A, W, V = random_psd(rng, 4), rng.standard_normal((6, 4)), rng.standard_normal((6, 4))

@@ -34,8 +34,8 @@ class Script:
 
     n_tasks, eps = 1, 0.25
 
-    def __init__(self, values, bounds=None, *, eliminable=False, sign=1.0):
-        self.values, self.bounds = values, bounds or {}
+    def __init__(self, values, bounds=None, *, eliminable=False, sign=1.0, outside=()):
+        self.values, self.bounds, self.outside = values, bounds or {}, outside
         self.supervised = self.penalty = self
         self.eliminable, self.sign = eliminable, sign
         self.fits, self.steps, self.proofs, self.tightened = [], [], [], []
@@ -56,6 +56,9 @@ class Script:
     def objective(self, A, fit):
         assert fit.A is A
         return self.sign * self.values[int(A[0, 0])]
+
+    def structure_cost(self, A):
+        return np.inf if A[0, 0] in self.outside else 0.0
 
     def certify(self, A, fit):
         self.proofs.append((A[0, 0], fit.tol))
@@ -225,6 +228,14 @@ def test_a_structure_that_extrapolation_finds_is_taken_where_it_is_better(monkey
         problem = Script([3.0, 2.5, 2.0, 9.0, 9.0, 1.0, 0.9, 9.0, 9.0, 8.0])
         structure, _ = play(problem, max_iter=1, accelerate=True)
         assert structure == expected + 1
+
+
+def test_a_mixture_that_is_no_structure_of_the_penalty_is_not_fitted(monkeypatch):
+    """Its cost is infinite whatever the fit. The plain step always is one."""
+    monkeypatch.setattr(alternation, "_Anderson", lambda: lambda A, step: [np.full((1, 1), 5.0), step])
+    problem = Script([3.0, 2.5, 2.0, 9.0, 9.0, 1.0], outside=(1, 2, 5))
+    play(problem, max_iter=1, accelerate=True)
+    assert [structure for structure, _ in problem.fits] == [0, 1, 2]
 
 
 def test_a_linear_map_is_solved_by_as_many_steps_as_it_has_directions(rng):

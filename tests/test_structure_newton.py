@@ -38,7 +38,7 @@ def play(steps, gaps, monkeypatch, *, max_iter=50, start=10.0):
     script, gaps, forcings, asked = iter(steps), iter(gaps), [], []
     made = []
 
-    def direction(point, piece, forcing):
+    def direction(point, piece, forcing, **_):
         forcings.append(forcing)
         made.append(next(script))
         return np.zeros((1, 1)), (made[-1] or (0.0, 1.0))[1]
@@ -177,7 +177,7 @@ def test_where_values_are_dear_one_length_is_tried_before_the_model(monkeypatch)
     """And all of them where they are not."""
     allowed = []
     monkeypatch.setattr(_newton, "_stay_on_piece", lambda *given: allowed.append(given[-1]))
-    monkeypatch.setattr(_newton, "_newton_direction", lambda *_: (np.zeros((2, 2)), 1.0))
+    monkeypatch.setattr(_newton, "_newton_direction", lambda *_, **__: (np.zeros((2, 2)), 1.0))
     ends = []
     monkeypatch.setattr(_newton, "_model_minimizer", lambda *given: ends.append(1) or given[2])
     monkeypatch.setattr(_newton, "_backtrack", lambda *_: None)

@@ -44,8 +44,12 @@ class Piece(Protocol):
     def curved(self, H: Array, D: Array) -> Array:
         """H plus the product of the second derivative of the norm with a change D of A."""
 
-    def preconditioner(self, P: Array, Q: Array) -> Callable[[Array], Array]:
-        """Approximate inverse, on this piece, of D -> P D Q + Q D P plus the curvature."""
+    def preconditioner(self, P: Array, Q: Array, *, exact: bool = False) -> Callable[[Array], Array]:
+        """Approximate inverse, on this piece, of D -> P D Q + Q D P plus the curvature.
+
+        With ``exact`` it is the inverse itself, where few tasks allow it: near the solution, where rounding hides what
+        a rough direction gains. Far from it exact steps along directions that hardly curve lead astray.
+        """
 
     def land(self, trial: Array) -> Array:
         """A structure with all that has left the piece at zero, where the piece ends."""
@@ -90,7 +94,14 @@ def whole_inverse(P: Array, Q: Array) -> Callable[[Array], Array] | None:
 
 
 def active_newton(
-    smooth: Smooth, start: Array, norm: RelationNorm, *, certify: Certify, tol: float, max_iter: int
+    smooth: Smooth,
+    start: Array,
+    norm: RelationNorm,
+    *,
+    certify: Certify,
+    tol: float,
+    max_iter: int,
+    exact: bool = False,
 ) -> tuple[Array, float, int]:
     """Minimize smooth(A) + tr(A) + norm(A); returns A, its relative gap and the iterations."""
     identity = np.eye(len(start))
@@ -105,7 +116,7 @@ def active_newton(
     for iteration in range(1, max_iter + 1):
         gradient = point.gradient + identity
         piece = norm.piece(A, gradient)
-        D, decrease = _newton_direction(point, piece, forcing)
+        D, decrease = _newton_direction(point, piece, forcing, exact=exact)
         accepted = _stay_on_piece(smooth, objective, A, value, D, piece, 1 if point.dear else MAX_BACKTRACKS)
         if accepted is None and point.dear:
             end = _model_minimizer(point, norm, A, gradient, D, piece)
@@ -128,9 +139,9 @@ def active_newton(
     return A, certify(A, point, value), iteration
 
 
-def _newton_direction(point: SmoothPoint, piece: Piece, forcing: float) -> tuple[Array, float]:
+def _newton_direction(point: SmoothPoint, piece: Piece, forcing: float, *, exact: bool = False) -> tuple[Array, float]:
     """Conjugate gradients for Hessian D = -residual on the piece; D and -<D, residual>."""
-    precondition = piece.preconditioner(point.P, point.Q)
+    precondition = piece.preconditioner(point.P, point.Q, exact=exact)
     enough = forcing**2 * float(np.vdot(piece.residual, precondition(piece.residual)))
 
     def apply(D: Array) -> Array:

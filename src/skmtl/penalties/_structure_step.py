@@ -29,6 +29,8 @@ class NormPenalty(Protocol):
 
     mu: float
     max_iter: int | None
+    # Up to this many Newton's equations can be solved exactly.
+    few_tasks: int
 
     @property
     def threshold(self) -> float: ...
@@ -38,7 +40,7 @@ class NormPenalty(Protocol):
     def norm(self, n_tasks: int) -> RelationNorm: ...
 
     def minimize_with(
-        self, smooth: Smooth, start: Array, *, certify: Certify, tol: float, max_iter: int
+        self, smooth: Smooth, start: Array, *, certify: Certify, tol: float, max_iter: int, exact: bool = False
     ) -> tuple[Array, float, int]: ...
 
 
@@ -76,7 +78,7 @@ def minimize_whole(penalty: NormPenalty, S: Array, start: Array | None, tol: flo
     identity = np.eye(len(S))
     max_iter = penalty.max_iter or 100
 
-    def stage(A: Array, ridge: float, last: bool) -> tuple[Array, float, int]:
+    def stage(A: Array, ridge: float, last: bool, exact: bool = False) -> tuple[Array, float, int]:
         values = np.maximum(s, 0.0) if last else s + (ridge - s[0])
         target = S if last else S + (ridge - s[0]) * identity
         root = symmetric_part((U * np.sqrt(values)) @ U.T)
@@ -89,12 +91,14 @@ def minimize_whole(penalty: NormPenalty, S: Array, start: Array | None, tol: flo
             return step_gap(penalty, A, root, point.P, target, tol) if last else 0.0
 
         stage_tol = tol if last else STAGE_TOL
-        return penalty.minimize_with(smooth, A, certify=certify, tol=stage_tol, max_iter=max_iter)
+        return penalty.minimize_with(smooth, A, certify=certify, tol=stage_tol, max_iter=max_iter, exact=exact)
 
     if start is not None and inverse_spd(start) is not None:
-        A, gap, _ = stage(start, s[0], True)
-        if gap <= tol:
-            return StructureStep(A, gap)
+        # Exact directions lead to the end in few steps where the start is near, and astray where it is not.
+        for exact in (True, False) if len(S) <= penalty.few_tasks else (False,):
+            A, gap, _ = stage(start, s[0], True, exact)
+            if gap <= tol:
+                return StructureStep(A, gap)
     if penalty.mu == 1.0:
         return StructureStep(symmetric_part((U * positive_sqrt(s)) @ U.T), 0.0)
     first = GENTLE_RIDGE * float(np.mean(np.diag(S)))

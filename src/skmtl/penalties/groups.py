@@ -7,10 +7,14 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import cho_solve, lapack
 
 from skmtl._linalg import TINY, Array, symmetric_part
 from skmtl.penalties._newton import hessian_diagonal
 from skmtl.penalties.sparse import RelationPenalty
+
+# Up to this many tasks all pairs of them make a system that is solved sooner than a few products with it are made.
+FEW_TASKS = 10
 
 
 class Groups(RelationPenalty):
@@ -60,6 +64,7 @@ class Groups(RelationPenalty):
     tex = r"\operatorname{tr}(A) + (1-\mu) \sum_{g \ne h} \sqrt{\min(|g|, |h|)}\,\|A_{gh}\|_F"
     reference = "Yuan, Lin, 2006, between groups of tasks"
     by_default = False
+    few_tasks = FEW_TASKS
 
     def __init__(self, groups: ArrayLike | None = None, mu: float = 0.9, *, max_iter: int | None = None) -> None:
         self.groups = groups
@@ -160,9 +165,34 @@ class _BlockPiece:
         across = D - self._unit * self._norm.spread(self._norm.sums(self._unit * D))
         return H + self._norm.spread(self._bend) * across
 
-    def preconditioner(self, P: Array, Q: Array) -> Callable[[Array], Array]:
+    def preconditioner(self, P: Array, Q: Array, *, exact: bool = False) -> Callable[[Array], Array]:
+        inverse = self._inverse(P, Q) if exact else None
+        if inverse is not None:
+            return inverse
         diagonal = hessian_diagonal(P, Q) + self._norm.spread(self._bend)
         return lambda R: self.project(R / diagonal)
+
+    def _inverse(self, P: Array, Q: Array) -> Callable[[Array], Array] | None:
+        """The inverse itself, over the entries that are free and the rays along which blocks leave zero.
+
+        None where rounding leaves no factor.
+        """
+        n_groups, group = len(self._bend), self._norm.group
+        blocks = np.eye(n_groups**2)[(group[:, None] * n_groups + group).ravel()]
+        units = self._unit.ravel()[:, None] * blocks
+        curvature = np.kron(P, Q) + np.kron(Q, P) - (units * self._bend.ravel()) @ units.T
+        curvature[np.diag_indices_from(curvature)] += blocks @ self._bend.ravel()
+        free = np.flatnonzero(self._norm.spread(self._smooth | self._there))
+        basis = np.hstack([np.eye(P.size)[:, free], units[:, self._enters.ravel()]])
+        H = basis.T @ curvature @ basis
+        # Relations of tasks of different sizes are brought to one, so that none is lost in the rounding of another.
+        with np.errstate(over="ignore", invalid="ignore"):
+            scale = 1.0 / np.sqrt(np.maximum(np.diag(H), TINY))
+            factor, info = lapack.dpotrf(scale[:, None] * H * scale, lower=1, clean=0)
+        if info != 0 or not np.all(np.isfinite(factor)):
+            return None
+        basis = basis * scale
+        return lambda R: (basis @ cho_solve((factor, True), basis.T @ R.ravel(), check_finite=False)).reshape(R.shape)
 
     def land(self, trial: Array) -> Array:
         # A block that has turned away from its direction by a right angle or more has passed through zero.

@@ -42,6 +42,7 @@ class RelationPenalty(StructurePenalty):
 
     joint = True
     path_parameter = "mu"
+    few_tasks = 0
     mu: float
     max_iter: int | None
 
@@ -63,9 +64,10 @@ class RelationPenalty(StructurePenalty):
             return minimize_whole(self, S, start, tol)
 
     def minimize_with(
-        self, smooth: Smooth, start: Array, *, certify: Certify, tol: float, max_iter: int
+        self, smooth: Smooth, start: Array, *, certify: Certify, tol: float, max_iter: int, exact: bool = False
     ) -> tuple[Array, float, int]:
-        return active_newton(smooth, start, self.norm(len(start)), certify=certify, tol=tol, max_iter=max_iter)
+        norm = self.norm(len(start))
+        return active_newton(smooth, start, norm, certify=certify, tol=tol, max_iter=max_iter, exact=exact)
 
     def lower_bound(self, Q: Array, eps: float, structure: Array, scale: float = 1.0) -> float:
         # For any dual point W >= scale^2 Q the minimum is at least 2 sqrt(eps) tr((W - scale^2 Q)^{1/2}),
@@ -210,7 +212,7 @@ class _Orthant:
     def curved(self, H: Array, D: Array) -> Array:
         return H
 
-    def preconditioner(self, P: Array, Q: Array) -> Callable[[Array], Array]:
+    def preconditioner(self, P: Array, Q: Array, *, exact: bool = False) -> Callable[[Array], Array]:
         inverse = whole_inverse(P, Q) if self._free.mean() > DENSE_SHARE else None
         if inverse is not None:
             return lambda R: self.project(inverse(R))

@@ -53,7 +53,7 @@ def alternate(
                 return proof, n_iter
             A, fit, value = proof.structure, proof.fit, proof.objective
         step = _structure_step(problem, A, fit, step_tol)
-        for candidate in propose(A, step):
+        for candidate in _worth_fitting(problem, propose(A, step)):
             candidate_fit = problem.fit(candidate, tol=_fit_tol(problem, step_tol))
             candidate_value = problem.objective(candidate, candidate_fit)
             if candidate_value < value:
@@ -77,6 +77,11 @@ def _structure_step(problem: Problem, A: Array, fit: Fit, tol: float) -> Array:
     if not np.all(np.isfinite(S)):
         raise beyond_range()
     return problem.penalty.minimize(S, start=A, tol=tol).structure
+
+
+def _worth_fitting(problem: Problem, candidates: list[Array]) -> list[Array]:
+    """Candidates without mixtures that are no structures of the penalty, which no fit would mend; the last stays."""
+    return [A for A in candidates[:-1] if np.isfinite(problem.structure_cost(A))] + candidates[-1:]
 
 
 def _fit_tol(problem: Problem, step_tol: float) -> float:

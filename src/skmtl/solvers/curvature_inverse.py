@@ -5,7 +5,7 @@ from typing import Protocol
 import numpy as np
 from scipy import linalg
 
-from skmtl._linalg import Array, cholesky
+from skmtl._linalg import TINY, Array, cholesky
 from skmtl.solvers.curvature import LabelCurvature
 from skmtl.solvers.entries import Entries
 from skmtl.solvers.whitening import Whitening
@@ -46,10 +46,15 @@ class FeatureInverse:
     max_steps = FEW_STEPS
 
     def __init__(self, H: Array) -> None:
+        # Features of different sizes are brought to one, so that none is lost in the rounding of another.
+        self._scale = 1.0 / np.sqrt(np.maximum(np.diag(H), TINY))
+        H *= self._scale[:, None]
+        H *= self._scale
         self._factor = cholesky(H.copy, lower=True)
 
     def __call__(self, V: Array) -> Array:
-        return np.asarray(linalg.cho_solve((self._factor, True), V.ravel(), check_finite=False)).reshape(V.shape)
+        solved = linalg.cho_solve((self._factor, True), self._scale * V.ravel(), check_finite=False)
+        return np.asarray(self._scale * solved).reshape(V.shape)
 
 
 class LabelInverse:

@@ -34,8 +34,10 @@ FORCING = 1e-16
 # Predictors and dual coefficients are as wrong as the root of the gap, and rounds of structures feel it: the gap is
 # closed to this share of the tolerance, which takes two steps more.
 EXACT = 1e-3
-# A gap that stays open when the slacks leave no more than this share of the tolerance is rounding.
+# A gap that stays open when the slacks leave no more than this share of the tolerance is rounding, as is one that is no
+# wider than what scores are rounded by.
 NOTHING_LEFT, FALLING = 1e-3, 0.5
+EPS = float(np.finfo(float).eps)
 # The least m to begin with, relative to the heights of the ramps, and absolutely.
 SMALLEST, LEAST = 1e-13, TINY**0.25
 
@@ -105,14 +107,23 @@ class InteriorPointStep:
         basis = Whitening(A)
         near = Point(basis.whiten(self._W), self._b)
         best = self._follow(near, self._p, basis, EXACT * tol)
-        if best[0].gap > tol and np.any(self._W):
+        if min(best[0].gap, 1.0) > max(tol, self._noise(best[0])) and np.any(self._W):
             # Of a start near the boundary slacks can hold all steps back. The middle is far from it.
             middle = Point(np.zeros_like(near.G), np.zeros_like(self._b))
             afresh = self._follow(middle, np.full_like(self._p, 0.5), basis, EXACT * tol)
             best = min(best, afresh, key=lambda one: _rank(one[0]))
         fit, self._p = self._settled(best[0]), best[1]
         self._W, self._b = fit.coefficients(), fit.intercept
-        return fit
+        return self._with_dual_point_that_proves(fit)
+
+    def _with_dual_point_that_proves(self, fit: NewtonFit) -> NewtonFit:
+        """The same with dual coefficients scaled down where rounding has made them worse than none."""
+        if fit.gap <= 1.0:
+            return fit
+        # Conjugates of sums of ramps are proportional to the scale, and norms to its square.
+        proved, norm = fit.dual(1.0), self.alpha * float(np.sum(fit.basis.A * fit.Q))
+        scale = 0.5 * proved / norm if 0.0 < proved < norm < np.inf else 0.0
+        return NewtonFit(self, fit.point, fit.basis, scale * fit.gradient)
 
     def _settled(self, fit: NewtonFit) -> NewtonFit:
         """The same with constants that only run away, those of tasks of one class, back where they suffice."""
@@ -135,7 +146,10 @@ class InteriorPointStep:
         for _ in range(MAX_STEPS):
             left = self._left(slacks)
             # From a start that is near, slacks vanish before the slopes that they belong to: the gap may fall further.
-            nothing_left = left <= NOTHING_LEFT * exact * abs(fit.value) and not fit.gap < FALLING * last
+            nothing, noise = NOTHING_LEFT * exact * abs(fit.value), self._noise(fit)
+            is_rounding = left <= nothing or best.gap <= noise or left <= noise * abs(fit.value)
+            # A value that is all rounding is zero.
+            nothing_left = noise >= 1.0 or (is_rounding and not fit.gap < FALLING * last)
             if best.gap <= exact or nothing_left or patience == 0:
                 break
             last = fit.gap
@@ -155,6 +169,16 @@ class InteriorPointStep:
     def _fit(self, point: Point, p: Array, basis: Whitening) -> NewtonFit:
         """A point with the dual coefficients of p."""
         return NewtonFit(self, point, basis, self._spread(self._slope(p)))
+
+    def _noise(self, fit: NewtonFit) -> float:
+        """What rounding of scores and labels adds to the value, relative to it."""
+        scores = fit.scores[self._entries.place]
+        rounding = EPS * (np.abs(self._entries.y) + np.abs(scores))
+        # A ramp that is surely zero stays zero.
+        rising = np.sum(self._heights(fit.scores) > -rounding, axis=0)
+        # Each is rounded by itself, and so the squares add up.
+        size = float(np.linalg.norm(self._weight * (abs(self._ramps.slope) + rising) * rounding))
+        return size / (self.n * max(abs(fit.value), TINY))
 
     def _slope(self, p: Array) -> Array:
         """That of the data term in the score of each label."""
