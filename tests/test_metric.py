@@ -8,9 +8,12 @@ from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV, load_model, save_model
+from skmtl.estimators.clean import clean
 from skmtl.features import KERNELS, KernelMap, NystroemMap, make_feature_map
 from skmtl.features.metric import DIFFERENTIABLE, SCALABLE, slope_blocks
-from skmtl.model_selection.metric_choice import check_metric_rounds, check_rules
+from skmtl.losses import Square
+from skmtl.model_selection import metric_choice
+from skmtl.model_selection.metric_choice import MetricSource, check_metric_rounds, check_rules
 from skmtl.model_selection.own_strengths import _on_other_rows
 from skmtl.penalties import Independent
 
@@ -330,6 +333,22 @@ def test_strengths_of_their_own_are_chosen_on_the_other_folds(rng):
         mistakes = np.array([squares[best[t], test, t].sum() for t in range(3)]) / known[test].sum(axis=0)
         expected = np.mean(1.0 - mistakes / variance)
         assert results[f"split{k}_test_score"][own] == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_scale_is_learned_once_however_often_its_rows_are_opened(problem, monkeypatch):
+    X, Y = problem
+    model, seen = MultiTaskRegressor(kernel="rbf", metric_rounds=0), []
+
+    def learn(estimator, training):
+        seen.append((estimator.metric_rule, training.data.labels.n_rows))
+        return np.ones(X.shape[1])
+
+    monkeypatch.setattr(metric_choice, "next_scale", learn)
+    source = MetricSource(model, clean(model, X, Y), Square(), rules=["slopes", "evidence"])
+    for rows in (np.arange(20), np.arange(30), np.arange(20)):
+        source.training(rows)
+        source.scale_after(rows, "slopes")
+    assert seen == [(rule, n_rows) for n_rows in (20, 30) for rule in ("slopes", "evidence")]
 
 
 def test_strengths_of_their_own_hear_nothing_of_a_row_that_stands_in_several_folds():

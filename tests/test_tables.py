@@ -159,9 +159,7 @@ def test_a_scale_that_many_rows_have_learned_is_known_to_the_graph(rule, table, 
     monkeypatch.setattr(fitting, "readable_graph", keep)
     monkeypatch.setattr(fitting, "N_HALVES", 2)
     problem = make_problem(table, ColumnRoles(TARGETS))
-    estimator = MultiTaskRegressor(
-        Sparse(0.8), alpha=0.02, kernel="rbf", gamma=0.1, metric_rounds=2, metric_rule=rule
-    )
+    estimator = MultiTaskRegressor(Sparse(0.8), alpha=0.02, kernel="rbf", gamma=0.1, metric_rounds=2, metric_rule=rule)
     for share in (0.1, 1.0):
         monkeypatch.setattr(fitting, "KNOWN_SCALE", share)
         result = fit_table(problem, estimator=estimator)

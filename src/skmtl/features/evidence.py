@@ -19,14 +19,13 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.spatial.distance import pdist
-from sklearn.base import clone
+from scipy.spatial.distance import cdist, pdist
 
 from skmtl._linalg import Array
 from skmtl.features.metric import SCALABLE, dense_columns
 
-# Kernels of a weighted sum of distances along the features.
-SEPARABLE = ("laplacian", "rbf")
+# Kernels of a weighted sum of distances along the features, and what SciPy calls these.
+SEPARABLE = {"laplacian": "cityblock", "rbf": "sqeuclidean"}
 # By what a width changes at most in one round: the step is exact only where it is short.
 LARGEST_STEP = 4.0
 # The least noise, relative to the kernel, with which its inverse has digits.
@@ -79,8 +78,10 @@ def follow_evidence(
     ``share`` makes roughness along features that belong together equal.
     """
     scale = np.ones(X.shape[1]) if feature_map.feature_scale is None else feature_map.feature_scale
+    gamma = (feature_map.params or {}).get("gamma") or 1.0 / X.shape[1]
     for _ in range(n_steps):
-        K = clone(feature_map).set_params(feature_scale=scale).fit(X).transform(X)
+        Z = dense_columns(X, slice(None), scale)
+        K = np.exp(-gamma * cdist(Z, Z, SEPARABLE[feature_map.kernel]))
         N = inverse_without_constant(K + np.diag(noise), intercept=intercept)
         c = N @ y
         variance = float(y @ c) / (len(y) - intercept)

@@ -81,8 +81,9 @@ class MetricSource(TrainingSource):
         else:
             scale = self._before.scale_after(rows, self.model.metric_rule)
             training = train(self.model, self.data.take(rows), self.loss, feature_scale=scale)
-        for rule in self._rules:
-            self._next[rule, rows.tobytes()] = next_scale(clone(self.model).set_params(metric_rule=rule), training)
+        for key in [(rule, rows.tobytes()) for rule in self._rules]:
+            if key not in self._next:
+                self._next[key] = next_scale(clone(self.model).set_params(metric_rule=key[0]), training)
         return training
 
     def scale_after(self, rows: Index, rule: str) -> Array:
