@@ -164,7 +164,7 @@ def test_a_scale_that_many_rows_have_learned_is_known_to_the_graph(rule, table, 
         monkeypatch.setattr(fitting, "KNOWN_SCALE", share)
         result = fit_table(problem, estimator=estimator)
         np.testing.assert_allclose(seen[-1].structure_, result.estimator.structure_, atol=1e-6)
-    assert [model.metric_rounds for model in seen] == [2, 0]
+    assert [model.metric_rounds for model in seen] == [2 if rule == "slopes" else 0, 0]
     assert seen[1].intercept_ == pytest.approx(result.estimator.intercept_, abs=1e-6)
 
 

@@ -198,8 +198,9 @@ def fit_table(
             stability = readable_graph(shown, **graphed, n_resamples=N_HALVES, callback=halving)
         _name_step(callback, "looking at intervals")
         # In the order of the table, so that folds are those of interval_coverage with the saved model.
-        in_order = {name: take_rows(values, graph_rows.argsort()) for name, values in some.items()}
-        intervals = _check_intervals(model[-1], choice.estimator, in_order)
+        judged, held = (choice.estimator, some) if scaled.kernel == "precomputed" else (scaled, graphed)
+        in_order = {name: take_rows(values, graph_rows.argsort()) for name, values in held.items()}
+        intervals = _check_intervals(model[-1], judged, in_order)
     except KeyboardInterrupt:
         warnings.warn("interrupted: model and scores are there, what is known of the graph is not.", stacklevel=2)
     return TableFit(model, choice, judgement, path, stability, intervals, len(graph_rows))
@@ -322,14 +323,13 @@ def _follow_path(model: Any, n_tasks: int, some: dict[str, Any], scoring: str | 
 
 def _at_known_scale(estimator: Any, fitted: Any, X: Any, n_rows: int) -> tuple[Any, Any]:
     """An estimator and its rows, scaled as those of a fit to many more rows, where that has learned a scale."""
-    if not estimator.metric_rounds or len(X) > KNOWN_SCALE * n_rows:
+    if not estimator.metric_rounds:
         return estimator, X
-    feature_map = fitted.feature_map_
-    if feature_map.feature_scale.ndim == 1:
-        return clone(estimator).set_params(metric_rounds=0), X * feature_map.feature_scale
-    # Each task has a scale of its own.
-    known = clone(estimator).set_params(metric_rounds=0, kernel="precomputed")
-    return known, clone(feature_map).fit(X).transform(X)
+    known, feature_map = clone(estimator).set_params(metric_rounds=0), fitted.feature_map_
+    if feature_map.feature_scale.ndim == 2:
+        # A scale for each task takes too long to be learned on every half of the rows.
+        return known.set_params(kernel="precomputed"), clone(feature_map).fit(X).transform(X)
+    return (estimator, X) if len(X) > KNOWN_SCALE * n_rows else (known, X * feature_map.feature_scale)
 
 
 def _check_intervals(fitted: Any, estimator: Any, some: dict[str, Any]) -> pd.DataFrame | None:
