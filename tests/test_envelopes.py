@@ -1,7 +1,7 @@
 """What is least of many costs changes as the cost of the best one does: slopes of bounds and steps, by differences.
 
-Every bound and every structure step is the least of eps tr(A^-1) + R(A) - tr(A Q), or of tr(A^-1 S) + R(A). Its slope in Q
-is the structure at which it is attained, which must lie in the domain, cost what the bound says, and be no worse than others.
+A bound is the least of eps tr(A^-1) + R(A) - tr(A Q), a structure step that of tr(A^-1 S) + R(A). The slope of the bound
+in Q is, but for its sign, the structure at which it is attained: it must lie in the domain and cost what the bound says.
 """
 
 import numpy as np

@@ -1,10 +1,11 @@
-"""Newton among graphs, by a script: how exact its models are, which steps it takes, when it ends, and who is asked next."""
+"""Newton among graphs, by a script: how exact its models are, which steps it takes, when it ends, who is asked next."""
 
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from problems import random_psd
+from test_stages import Quadratic
 
 from skmtl.penalties import Laplacian, _graph_newton, laplacian
 from skmtl.penalties._graph_newton import (
@@ -21,7 +22,6 @@ from skmtl.penalties._graph_newton import (
 )
 from skmtl.penalties._simplex import _stay_inside
 from skmtl.penalties.base import StructureStep
-from test_stages import Quadratic
 
 TOL = 1e-6
 S = np.eye(3)
