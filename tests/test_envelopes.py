@@ -1,7 +1,7 @@
 """What is least of many costs changes as the cost of the best one does: slopes of bounds and steps, by differences.
 
-A bound is the least of eps tr(A^-1) + R(A) - tr(A Q), a structure step that of tr(A^-1 S) + R(A). The slope of the bound
-in Q is, but for its sign, the structure at which it is attained: it must lie in the domain and cost what the bound says.
+A bound is the least of eps tr(A^-1) + R(A) - tr(A Q), a structure step that of tr(A^-1 S) + R(A). The slope of a bound
+in Q is, but for its sign, the structure at which it is attained: it must lie in the domain, and cost what it says.
 """
 
 import numpy as np
