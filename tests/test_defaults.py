@@ -129,6 +129,15 @@ def test_what_penalties_declare():
     assert base == {"known": False, "joint": False, "exact_bound": False, "by_default": True, "on_features": False}
 
 
+def test_what_searches_try_of_penalties():
+    assert {name: penalty().grid() for name, penalty in PENALTIES.items() if penalty().grid()} == {
+        "sparse": {"mu": [0.5, 0.8, 0.9, 0.97, 1.0]},
+        "groups": {"mu": [0.5, 0.8, 0.9, 0.97, 1.0]},
+        "cluster": {"within": [3.0, 10.0, 30.0]},
+        "laplacian": {"share": [0.1, 0.3, 0.5, 0.7, 0.9]},
+    }
+
+
 @pytest.mark.parametrize("name", PENALTIES)
 def test_a_bound_is_of_the_dual_point_as_it_is_unless_a_scale_is_given(name):
     assert default(PENALTIES[name].lower_bound, "scale") == default(Problem.bound, "scale") == 1.0

@@ -8,6 +8,7 @@ from skmtl.losses import LOSSES
 from skmtl.solvers import cost
 from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.newton_cg import NewtonFit, NewtonStep, Point
+from skmtl.solvers.observed_moments import ObservedMoments
 from skmtl.solvers.ridge import Ridge
 from skmtl.solvers.whitening import Whitening
 from skmtl.targets import TableLabels
@@ -44,6 +45,22 @@ def test_what_lies_beyond_the_span_is_not_underrated_with_missing_labels(layout,
     # C is what Phi'C comes from.
     np.testing.assert_allclose(rows.T @ C, fit.factor, atol=1e-6 * np.abs(fit.factor).max())
     check_beyond(fit, labels, values, C)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_of_labels_that_have_gone_by_all_may_lie_beyond_the_span(layout, rng):
+    """Of their dual coefficients nothing but a sum of squares is left."""
+    labels, A = LAYOUTS[layout](rng), make_structure(rng)
+    rows, values, observed = observe(rng, labels, intercept=False)
+    kept = ("n", "values", "shares", "cross", "squares", "target_mean", "shift")
+    moments = {name: getattr(observed, name) for name in kept}
+    sums = ObservedMoments(**moments, n_labels=labels.y.size, stacked=observed.grams(), read=observed.curve)
+    fit = MissingLabelRidge(sums, ALPHA, "features").solve(A, tol=1e-10)
+    F = labels.scores(labels.arrange(rows), fit.coefficients())
+    c = labels.weight * (labels.y - F) / (observed.n * ALPHA)
+    squares = np.sum(np.divide(c**2, labels.weight, out=np.zeros_like(c), where=labels.weight > 0.0))
+    np.testing.assert_allclose(fit.beyond, N_TASKS * squares * np.eye(N_TASKS), rtol=1e-6)
+    check_beyond(fit, labels, values, table_of(labels, c))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

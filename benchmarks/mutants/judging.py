@@ -57,6 +57,10 @@ class Judge:
             if not code:
                 return {"outcome": "survived", "tests": len(names), "seconds": round(time.time() - start, 1)}
             by_time = code in (-signal.SIGXCPU, -signal.SIGKILL)
+            if by_time and self._copy(None, names, budget)[0] < 0:
+                # The same tests take as long without the mistake: half of them say what they can.
+                names = names[: len(names) // 2]
+                continue
             if code > 0 and not witness:
                 raise RuntimeError(f"{mutant.path}:{mutant.line}: tests ended with {code}, and none of them failed.")
             # A test that fails without the mistake too is no witness.
