@@ -7,7 +7,7 @@ import pytest
 from problems import random_psd
 from test_stages import Quadratic
 
-from skmtl.penalties import Laplacian, _graph_newton, laplacian
+from skmtl.penalties import Laplacian, _graph_newton, _simplex, laplacian
 from skmtl.penalties._graph_newton import (
     CREEPING,
     ENOUGH_GAIN,
@@ -187,6 +187,35 @@ def test_the_longest_step_of_a_list_that_gains_is_taken(number):
         e, leave = _stay_inside(Quadratic(1.001 * bends[5] * np.eye(4), gradient), x, d, gradient, x + d < 0.0)
         np.testing.assert_allclose(e, d / 300.0)
         np.testing.assert_array_equal(leave, [True, False, False, False])
+
+
+@pytest.mark.parametrize(("n_free", "road"), [(3, "_solve_directly"), (4, "_solve_by_cg")])
+def test_a_factor_is_made_of_few_edges_that_are_free(n_free, road, monkeypatch):
+    """However many there are."""
+    taken = []
+    monkeypatch.setattr(_simplex, "DIRECT_EDGES", 3)
+    for name in ("_solve_directly", "_solve_by_cg"):
+        monkeypatch.setattr(_simplex, name, lambda *_, name=name: taken.append(name))
+    _simplex._solve(None, np.arange(9) < n_free, np.zeros(9), 0.1)
+    assert taken == [road]
+
+
+@pytest.mark.parametrize(("n_edges", "dense"), [(6, True), (7, False)])
+def test_the_hessian_of_few_edges_is_made_once(n_edges, dense, rng, monkeypatch):
+    """Whatever the number of pivots; that of many is made of those that are free, pivot by pivot."""
+    asked = []
+
+    class Listening(Quadratic):
+        def dense_hessian(self, edges):
+            asked.append(len(edges))
+            return super().dense_hessian(edges)
+
+    monkeypatch.setattr(_simplex, "FEW_EDGES", 6)
+    w = np.full(n_edges, 1.0 / n_edges)
+    model = Listening(random_psd(rng, n_edges), 3.0 * rng.standard_normal(n_edges))
+    _simplex.model_step(model, w, 1e-8)
+    assert (asked == [n_edges]) == dense
+    assert len(asked) > 1 or dense
 
 
 # Who is asked next ----------------------------------------------------------------------------------------------------

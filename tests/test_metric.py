@@ -162,9 +162,11 @@ def test_groups_of_features_count_together(problem):
 
 
 @pytest.mark.parametrize("rule", ["slopes", "evidence"])
-def test_constant_targets_leave_the_features_alone(rule, problem):
+@pytest.mark.parametrize("level", [1.0, 0.1, -0.1])
+def test_constant_targets_leave_the_features_alone(rule, level, problem):
     X, Y = problem
-    est = MultiTaskRegressor("independent", kernel="rbf", metric_rounds=1, metric_rule=rule).fit(X, np.ones_like(Y))
+    given = {"kernel": "rbf", "metric_rounds": 1, "metric_rule": rule, "scale_targets": level == 1.0}
+    est = MultiTaskRegressor("independent", **given).fit(X, np.full_like(Y, level))
     assert np.array_equal(est.feature_map_.feature_scale, np.ones(8))
     assert np.isclose(est.feature_importances_.sum(), 1.0)
 

@@ -470,8 +470,13 @@ def test_frames_in_blocks(rng, blocks):
     assert est.predict_frame(frame).columns.tolist() == ["left", "right"]
     with pytest.raises(ValueError, match="feature names"):
         est.predict(frame.rename(columns={"a": "z"}))
-    with pytest.raises(ValueError, match="column 'b'"):
-        regressor().fit(frame.assign(b=frame["b"].where(frame["b"] < 1.0)), Y)
+    # Nullable types are numbers as any.
+    again = regressor().fit(frame.astype("Float64"), Y)
+    np.testing.assert_allclose(again.coef_, est.coef_, rtol=1e-9)
+    np.testing.assert_allclose(again.predict(frame.astype("Float64")), est.predict(frame), rtol=1e-9)
+    for gaps in (frame["b"].where(frame["b"] < 1.0), frame["b"].astype("Float64").where(frame["b"] < 1.0)):
+        with pytest.raises(ValueError, match="column 'b'"):
+            regressor().fit(frame.assign(b=gaps), Y)
 
 
 BAD_BLOCKS = {
