@@ -308,6 +308,16 @@ def test_who_is_not_fitted_says_so_of_a_cluster_too(estimator):
                 getattr(estimator, name)(*given)
 
 
+@pytest.mark.parametrize(("given", "kept"), [({"n_components": 3}, 6), ({"landmarks": np.zeros((2, 5))}, 6), ({}, 4)])
+def test_rows_without_labels_may_become_landmarks(given, kept, rng):
+    X, Y = related_tasks(rng, 6, 2)
+    Y[[1, 4]] = np.nan
+    with pytest.warns(UserWarning, match="2 rows have no label"):
+        data = clean(MultiTaskRegressor(kernel="rbf", **given), X, Y)
+    assert len(data.X) == data.labels.n_rows == kept
+    assert data.n_given == 6
+
+
 def test_counts_are_refused_where_one_task_has_a_negative_one(rng):
     X, Y = related_tasks(rng, 10, 3)
     Y = np.abs(Y)

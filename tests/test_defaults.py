@@ -12,6 +12,7 @@ from numpydoc.docscrape import FunctionDoc
 from sklearn.utils import get_tags
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV
+from skmtl.estimators import calibration, evidence
 from skmtl.estimators.clean import clean
 from skmtl.estimators.metric import check_rounds
 from skmtl.model_selection.candidates import COMMONS, LONG_COMMONS, CandidateScores, Geometry, check_grid
@@ -231,6 +232,12 @@ def test_rounds_are_as_many_as_the_documentation_allows(rounds, allowed):
     else:
         with pytest.raises(ValueError, match=f"metric_rounds={rounds} must be a whole number from 0 to 1000"):
             check_rounds(rounds, "rbf")
+
+
+def test_numbers_that_answers_depend_on():
+    """No others would give the same intervals, probabilities and widths."""
+    assert (evidence.LEAST_NOISE, evidence.ENOUGH) == (0.02, 50)
+    assert (calibration.RIDGE, calibration.LEAST_SLOPE, calibration.ENOUGH) == (1e-4, 1e-3, 20.0)
 
 
 def test_the_automatic_eps_is_a_hundredth_of_the_mean_energy():
