@@ -297,3 +297,11 @@ def test_so_few_pairs_shrink_by_what_there_would_be_by_chance(counts):
     found = shrunk_correlation(R, np.full((2, 2), counts))
     assert found[0, 1] == pytest.approx(0.9 * kept)
     assert shrunk_correlation(R, np.full((2, 2), 2.0))[0, 1] == 0.0
+
+
+def test_a_task_of_one_label_has_the_noise_of_standardized_labels(rng):
+    """Left out, nothing is left to say how wrong it is."""
+    X, Y = related_tasks(rng, 20, 2)
+    Y[1:, 1] = np.nan
+    est = MultiTaskRegressor(kernel="rbf").fit(X, Y)
+    assert est.evidence_.noise[1] == 1.0 != est.evidence_.noise[0]

@@ -171,6 +171,15 @@ def test_constant_targets_leave_the_features_alone(rule, level, problem):
     assert np.isclose(est.feature_importances_.sum(), 1.0)
 
 
+def test_targets_next_to_nothing_say_as_much_about_widths(problem):
+    """What counts as constant is relative to the labels, in binary units to the last bit."""
+    X, Y = problem
+    given = {"kernel": "rbf", "metric_rounds": 1, "metric_rule": "evidence", "scale_targets": False}
+    one, other = (MultiTaskRegressor("independent", **given).fit(X, unit * Y) for unit in (1.0, 2.0**-80))
+    assert np.ptp(one.feature_map_.feature_scale) > 0.1
+    np.testing.assert_array_equal(other.feature_map_.feature_scale, one.feature_map_.feature_scale)
+
+
 @pytest.mark.parametrize("wrong", [10**400, 1001, -1, 1.5, True, "one"])
 def test_rounds_are_whole_numbers(wrong, problem):
     with pytest.raises(ValueError, match="metric_rounds="):
