@@ -153,6 +153,16 @@ def test_dual_points_of_softmax_are_probabilities_with_the_sums_of_the_classes(n
     np.testing.assert_allclose(dual_coefficients(loss, y, weight, intercept=False)[0], slopes, atol=1e-12)
 
 
+def test_dual_points_that_may_be_anywhere_lose_their_means(rng):
+    """Of squares: weighted as the labels are, so that the entries of each task sum to zero."""
+    loss = LOSSES["square"]()
+    assert [name for name, each in LOSSES.items() if each.free_dual] == ["square"]
+    y, weight = rng.standard_normal((8, 2)), rng.uniform(0.5, 2.0, (8, 2))
+    C, slopes = dual_coefficients(loss, y, weight)
+    np.testing.assert_allclose(C, slopes - weight * slopes.sum(axis=0) / weight.sum(axis=0), atol=1e-12)
+    np.testing.assert_allclose(dual_coefficients(loss, y, weight, intercept=False)[0], slopes, atol=1e-12)
+
+
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "softmax"])
 @pytest.mark.parametrize("share", [0.25, 0.75])
 def test_dual_points_of_one_task_are_slopes_of_which_the_heavier_sign_is_scaled_down(loss, share):

@@ -200,6 +200,13 @@ def test_a_factor_is_made_of_few_edges_that_are_free(n_free, road, monkeypatch):
     assert taken == [road]
 
 
+def test_where_rounding_leaves_no_edge_there_is_no_step(rng, monkeypatch):
+    w = np.array([0.2, 0.3])
+    monkeypatch.setattr(_simplex, "_solve", lambda *_: -w)
+    model = Quadratic(random_psd(rng, 2), np.array([1.0, -1.0]))
+    np.testing.assert_array_equal(_simplex.model_step(model, w, 0.1), 0.0)
+
+
 @pytest.mark.parametrize(("n_edges", "dense"), [(6, True), (7, False)])
 def test_the_hessian_of_few_edges_is_made_once(n_edges, dense, rng, monkeypatch):
     """Whatever the number of pivots; that of many is made of those that are free, pivot by pivot."""

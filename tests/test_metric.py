@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV, load_model, save_model
+from skmtl.estimators import metric
 from skmtl.features import KERNELS, KernelMap, NystroemMap, make_feature_map
 from skmtl.features.metric import DIFFERENTIABLE, SCALABLE, slope_blocks
 from skmtl.model_selection.metric_choice import check_metric_rounds, check_rules
@@ -218,6 +220,23 @@ def test_folds_learn_the_metric_on_their_own_training_rows(problem):
         for k, (train, test) in enumerate(splits):
             apart = model.fit(X[train], Y[train]).score(X[test], Y[test])
             assert np.isclose(results[f"split{k}_test_score"][i], apart, atol=1e-6)
+
+
+def test_rounds_that_are_not_asked_for_are_steps_to_those_that_are(problem):
+    X, Y = problem
+    given = {"kernel": "rbf", "alphas": [1e-3], "gammas": [0.05], "cv": 2}
+    search = MultiTaskRegressorCV("independent", metric_rounds=[0, 2], **given).fit(X, Y)
+    assert search.cv_results_["param_metric_rounds"].tolist() == [0, 2]
+
+
+def test_a_round_that_proves_nothing_says_so(problem, monkeypatch):
+    """As the fit does, beside it; here more is asked for than numbers can prove."""
+    X, Y = problem
+    monkeypatch.setattr(metric, "ACCURACY", 0.0)
+    model = MultiTaskClassifier("independent", kernel="rbf", loss="logistic", metric_rounds=1, tol=1e-60)
+    with pytest.warns(ConvergenceWarning) as told:
+        model.fit(X, (Y > 0.0).astype(int))
+    assert [str(each.message).startswith("A round of metric_rounds: ") for each in told] == [True, False]
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])

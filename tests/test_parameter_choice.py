@@ -1,5 +1,7 @@
 """Choosing kernel and parameters for prepared rows, and judging the choice, as a Python user calls them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,8 +21,9 @@ from skmtl.model_selection import (
     parameter_choice,
     quick_search,
 )
+from skmtl.model_selection.judging import _settings, best_rival, graph_model
 from skmtl.model_selection.recommended import KERNELS
-from skmtl.penalties import Sparse
+from skmtl.penalties import Independent, Sparse
 
 SMALL = {"alphas": [1e-1, 1e-3], "mus": [0.7, 0.9]}
 
@@ -253,3 +256,40 @@ def test_kernels_are_compared_by_the_search_that_is_given(curved, monkeypatch):
     choose_kernel(*curved, search=given, kernels=("linear", "rbf"))
     assert len(seen) == 2
     assert all(search is given for search in seen)
+
+
+# Rivals ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_model_that_shares_is_held_against_tasks_apart():
+    """With nothing in common, at its own strength and an eps of their own; who does not share has no such rival."""
+    model = MultiTaskRegressor(Sparse(0.7), alpha=0.3, common=2.0, eps=0.5, solver="newton")
+    ours, rival = _settings(model, None, 3)
+    assert (ours.penalty.name, ours.common, ours.eps) == ("sparse", 2.0, 0.5)
+    assert (rival.penalty.name, rival.common, rival.eps, rival.alpha) == ("independent", 0.0, None, 0.3)
+    assert len(_settings(model, None, 1)) == 1
+    assert len(_settings(MultiTaskRegressor(Independent()), None, 3)) == 1
+    assert len(_settings(MultiTaskRegressor(Independent(), common=1.0), None, 3)) == 2
+    _, given = _settings(model, {"penalty": Sparse(0.2), "alpha": 7.0}, 3)
+    assert (given.penalty.mu, given.alpha, given.common) == (0.2, 7.0, 2.0)
+
+
+def test_the_best_rival_of_a_candidate_shares_where_it_does_not():
+    """With the same kernel and width; a candidate without a score is behind all others."""
+    rows = [
+        (Independent(), 0.0, 1.0, 0.5),
+        (Sparse(0.7), 0.0, 1.0, 0.4),
+        (Sparse(0.9), 0.0, 1.0, np.nan),
+        (Independent(), 2.0, 1.0, 0.45),
+        (Sparse(0.9), 0.0, 3.0, 0.9),
+    ]
+    params = [{"penalty": p, "common": c, "gamma": g, "alpha": 0.1 * k} for k, (p, c, g, _) in enumerate(rows)]
+    search = SimpleNamespace(cv_results_={"params": params, "mean_test_score": np.array([row[-1] for row in rows])})
+    assert best_rival(search, 0) == {"penalty": rows[3][0], "alpha": pytest.approx(0.3), "common": 2.0, "eps": "auto"}
+    for index in (1, 2, 3):
+        assert best_rival(search, index)["alpha"] == 0.0
+    assert best_rival(search, 4) is None
+    apart, shares = MultiTaskRegressor(Independent(), alpha=1.0), MultiTaskRegressor(Sparse())
+    assert graph_model(shares, best_rival(search, 1)) is shares
+    assert graph_model(apart, None) is apart
+    assert graph_model(apart, best_rival(search, 0)).common == 2.0

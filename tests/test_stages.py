@@ -567,6 +567,13 @@ def test_dual_points_that_need_a_scale_are_tried(rng):
     assert penalty.lower_bound(Q, 1e-3, A) == -np.inf
 
 
+def test_a_structure_without_an_inverse_asks_for_no_scale():
+    """There is no dual point that could be scaled, and nothing is proved."""
+    for A in (np.zeros((2, 2)), -np.eye(2)):
+        assert Sparse(0.6).feasible_scale(np.eye(2), 1e-3, A) == 1.0
+        assert Sparse(0.6).lower_bound(np.eye(2), 1e-3, A) == -np.inf
+
+
 # Structures that are known --------------------------------------------------------------------------------------------
 
 

@@ -359,6 +359,8 @@ def test_sums_of_rows_that_have_gone_by(kept, rng):
         np.testing.assert_array_equal(getattr(part, name), getattr(sums, name)[tasks])
     for name in ("cross", "shift"):
         np.testing.assert_array_equal(getattr(part, name), getattr(sums, name)[:, tasks])
+    alone = sums.part(tasks[:1])
+    assert alone.has_grams == alone.by_grams == kept
     expected = np.stack([G @ w for G, w in zip(grams, W.T, strict=True)], axis=1)
     for product in (sums.curve, sums.curve_roughly):
         np.testing.assert_allclose(product(W), expected)
