@@ -404,6 +404,18 @@ def test_directions_that_s_does_not_have_count_as_rounding(weight):
     np.testing.assert_allclose(a, np.cbrt(np.array([rounding, rounding, 1.0, 8.0]) / (2.0 * weight)))
 
 
+def test_directions_that_s_does_not_have_take_no_share_of_a_trace():
+    a = np.linalg.eigvalsh(Trace().minimize(np.diag([9.0, 1.0, 0.0, -1e-18])).structure)
+    rounding = np.sqrt(9.0 * np.finfo(float).eps)
+    np.testing.assert_allclose(a, np.array([rounding, rounding, 1.0, 3.0]) / (4.0 + 2.0 * rounding))
+    # Nor with a ridge, which shares out the rest more evenly.
+    a = np.linalg.eigvalsh(Trace(0.5).minimize(np.diag([9.0, 1.0, 0.0, -1e-18])).structure)
+    assert a[0] == pytest.approx(a[1])
+    assert 0.0 < a[0] < 1e-6
+    assert a.sum() == pytest.approx(1.0)
+    assert 1.0 < a[3] / a[2] < 3.0
+
+
 # Bounds of graphs -----------------------------------------------------------------------------------------------------
 
 
