@@ -462,3 +462,11 @@ def test_dual_coefficients_beyond_the_kernel(rng, layout, road):
         root = np.sqrt(weight)[:, None]
         C, V = C / root, root * labels.arrange(rows) / np.sqrt(values)
         np.testing.assert_allclose(fit.beyond, C.T @ C - C.T @ V @ V.T @ C, atol=1e-7 * np.abs(C.T @ C).max())
+
+
+@pytest.mark.parametrize("road", EXACT)
+def test_where_there_is_nothing_to_learn_predictors_are_stiff(road, rng):
+    """They move with nothing: one, as where they are held."""
+    labels = make_table(rng)
+    _, _, observed = observe(rng, labels.with_labels(np.zeros_like(labels.y), labels.weight), intercept=False)
+    assert MissingLabelRidge(observed, 0.02, road).solve(make_structure(rng), tol=1e-9).stiffness == 1.0
