@@ -73,6 +73,12 @@ def test_labels_beside_the_common_rows_belong_to_the_panel(rng):
         np.testing.assert_array_equal(np.sort(np.append(panel.common.ravel(), panel.beside)), own)
         assert len(panel.beside) == 1
     assert entries.single_tasks.tolist() == [5]
+    # The very first label of all is one of them, too.
+    known = known_in_panels(rng)
+    known[0, [2, 4]] = False
+    one, _ = entries_of(rng, known).panels
+    assert one.beside.tolist() == [0]
+    assert len(one.common) == 39
     assert entries.joined_share == pytest.approx((3 * 2 + 2 * 1) / (N_TASKS * (N_TASKS - 1)))
 
 
