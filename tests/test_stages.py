@@ -416,6 +416,15 @@ def test_directions_that_s_does_not_have_take_no_share_of_a_trace():
     assert 1.0 < a[3] / a[2] < 3.0
 
 
+@pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
+def test_a_ridge_that_is_next_to_nothing_changes_as_little(size, rng):
+    """The trace is shared out as without it, and bounded as without it, in any unit."""
+    S, plain, little = random_psd(rng, 4), Trace(), Trace(1e-9 * size)
+    np.testing.assert_allclose(little.minimize(size * S).structure, plain.minimize(S).structure, rtol=1e-6, atol=1e-8)
+    bounds = [penalty.lower_bound(size * S, 0.1 * size, np.eye(4)) for penalty in (little, plain)]
+    assert bounds[0] == pytest.approx(bounds[1], rel=1e-6)
+
+
 # Bounds of graphs -----------------------------------------------------------------------------------------------------
 
 
