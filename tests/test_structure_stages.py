@@ -102,7 +102,7 @@ def test_stages_have_a_ridge_for_their_smallest_eigenvalue(low, rng, monkeypatch
 
 
 @pytest.mark.parametrize("mu", [0.3, 0.9])
-def test_the_gap_of_a_step_is_that_of_its_dual_point(mu, rng, monkeypatch):
+def test_the_gap_of_a_step_is_that_of_its_dual_point(mu, rng):
     """The best mixture of it with the identity, by a scan; relative to the cost."""
     penalty, S = Sparse(mu), random_psd(rng, 4)
     s, U = np.linalg.eigh(S)
@@ -117,13 +117,20 @@ def test_the_gap_of_a_step_is_that_of_its_dual_point(mu, rng, monkeypatch):
             if values[0] > 0.0:
                 best = max(best, 2.0 * np.sum(np.sqrt(values)))
         assert step_gap(penalty, A, root, P, S, 0.0) == pytest.approx((cost - best) / cost, abs=1e-5)
-    # A rough proof is enough where it is asked for: of the solution nothing is searched.
-    looks, eigh = [], _newton.eigh
+
+
+def test_a_rough_proof_is_enough_where_it_is_asked_for(rng, monkeypatch):
+    """The first mixture that is definite proves it, where the best of all takes a search."""
+    penalty, S, looks, eigh = Sparse(0.6), random_psd(rng, 4), [], _newton.eigh
+    s, U = np.linalg.eigh(S)
+    root = (U * np.sqrt(s)) @ U.T
     monkeypatch.setattr(_newton, "eigh", lambda M: looks.append(1) or eigh(M))
-    A = penalty.minimize(S, tol=1e-4).structure
-    looks.clear()
-    assert step_gap(penalty, A, root, np.linalg.inv(A), S, 0.5) <= 0.5
-    assert len(looks) == 1
+    A, counts = random_psd(rng, 4), []
+    for tol in (0.0, 0.9):
+        looks.clear()
+        assert step_gap(penalty, A, root, np.linalg.inv(A), S, tol) < 0.9
+        counts.append(len(looks))
+    assert counts[0] > counts[1] == 1
 
 
 # The paper's own algorithm --------------------------------------------------------------------------------------------
