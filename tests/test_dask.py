@@ -253,3 +253,15 @@ def test_scores_on_a_cluster_ask_the_model_for_its_tasks_and_features(cls, rng):
     with pytest.raises(ValueError, match="features"):
         est.score(Xd[:, :2], yd, tasks=td)
     assert (est.n_features_in_, est.task_names_.tolist()) == (3, ["a", "b"])
+
+
+def test_how_sure_predictions_are_is_said_of_rows_in_memory(rng):
+    X, Y = related_tasks(rng, 30, 2)
+    est, collection = MultiTaskRegressor().fit(X, Y), da.from_array(X)
+    for ask in (
+        lambda: est.predict(collection, return_std=True),
+        lambda: est.predict(collection, known=Y),
+        lambda: est.predict_interval(collection, coverage=0.5),
+    ):
+        with pytest.raises(ValueError, match=r"need rows in memory, and these are a Dask collection"):
+            ask()

@@ -310,6 +310,35 @@ def test_who_is_not_fitted_says_so(estimator):
                 getattr(estimator, name)
 
 
+@pytest.mark.parametrize("estimator", [MultiTaskRegressor(), MultiTaskClassifier()], ids=repr)
+def test_who_is_not_fitted_says_so_of_a_cluster_too(estimator):
+    da = pytest.importorskip("dask.array")
+    for name in ("predict", "score", "decision_function"):
+        if hasattr(type(estimator), name):
+            given = [da.from_array(np.asarray(each)) for each in QUESTIONS[name]]
+            with pytest.raises(NotFittedError):
+                getattr(estimator, name)(*given)
+
+
+@pytest.mark.parametrize(("given", "kept"), [({"n_components": 3}, 6), ({"landmarks": np.zeros((2, 5))}, 6), ({}, 4)])
+def test_rows_without_labels_may_become_landmarks(given, kept, rng):
+    X, Y = related_tasks(rng, 6, 2)
+    Y[[1, 4]] = np.nan
+    with pytest.warns(UserWarning, match="2 rows have no label"):
+        data = clean(MultiTaskRegressor(kernel="rbf", **given), X, Y)
+    assert len(data.X) == data.labels.n_rows == kept
+    assert data.n_given == 6
+
+
+def test_counts_are_refused_where_one_task_has_a_negative_one(rng):
+    X, Y = related_tasks(rng, 10, 3)
+    Y = np.abs(Y)
+    MultiTaskRegressor(loss="poisson", kernel="rbf").fit(X, Y)
+    Y[4, 1] = -0.25
+    with pytest.raises(ValueError, match=r"y has a negative value, -0\.25; loss='poisson' needs targets >= 0"):
+        MultiTaskRegressor(loss="poisson", kernel="rbf").fit(X, Y)
+
+
 def test_what_was_chosen_names_the_metric_where_there_is_one(rng):
     X, Y = related_tasks(rng, 24, 2)
     grid = {"kernel": "rbf", "alphas": [0.1], "mus": [0.9], "gammas": [0.1], "cv": 2}

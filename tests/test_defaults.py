@@ -12,6 +12,7 @@ from numpydoc.docscrape import FunctionDoc
 from sklearn.utils import get_tags
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV
+from skmtl.estimators import calibration, evidence
 from skmtl.estimators.clean import clean
 from skmtl.estimators.metric import check_rounds
 from skmtl.model_selection.candidates import COMMONS, LONG_COMMONS, CandidateScores, Geometry, check_grid
@@ -129,6 +130,15 @@ def test_what_penalties_declare():
     assert base == {"known": False, "joint": False, "exact_bound": False, "by_default": True, "on_features": False}
 
 
+def test_what_searches_try_of_penalties():
+    assert {name: penalty().grid() for name, penalty in PENALTIES.items() if penalty().grid()} == {
+        "sparse": {"mu": [0.5, 0.8, 0.9, 0.97, 1.0]},
+        "groups": {"mu": [0.5, 0.8, 0.9, 0.97, 1.0]},
+        "cluster": {"within": [3.0, 10.0, 30.0]},
+        "laplacian": {"share": [0.1, 0.3, 0.5, 0.7, 0.9]},
+    }
+
+
 @pytest.mark.parametrize("name", PENALTIES)
 def test_a_bound_is_of_the_dual_point_as_it_is_unless_a_scale_is_given(name):
     assert default(PENALTIES[name].lower_bound, "scale") == default(Problem.bound, "scale") == 1.0
@@ -169,7 +179,9 @@ def test_what_supervised_steps_declare():
     # What a step remembers is no part of its problem.
     step = Ridge(np.ones(2), np.ones((2, 1)), 0.0, 2.0, 0.1)
     assert "_last" not in repr(step)
-    assert [field.name for field in fields(Ridge) if not (field.init and field.compare)] == ["_last"]
+    told = {field.name: (field.init, field.repr, field.compare) for field in fields(Ridge)}
+    assert told.pop("_last") == (False, False, False)
+    assert set(told.values()) == {(True, True, True)}
 
 
 def test_what_labels_declare():
@@ -220,6 +232,12 @@ def test_rounds_are_as_many_as_the_documentation_allows(rounds, allowed):
     else:
         with pytest.raises(ValueError, match=f"metric_rounds={rounds} must be a whole number from 0 to 1000"):
             check_rounds(rounds, "rbf")
+
+
+def test_numbers_that_answers_depend_on():
+    """No others would give the same intervals, probabilities and widths."""
+    assert (evidence.LEAST_NOISE, evidence.ENOUGH) == (0.02, 50)
+    assert (calibration.RIDGE, calibration.LEAST_SLOPE, calibration.ENOUGH) == (1e-4, 1e-3, 20.0)
 
 
 def test_the_automatic_eps_is_a_hundredth_of_the_mean_energy():

@@ -5,9 +5,10 @@ import pytest
 from test_missing_labels import LAYOUTS, N_ROWS, N_TASKS, make_structure, observe, roads_of
 
 from skmtl.losses import LOSSES
-from skmtl.solvers import cost
+from skmtl.solvers import cost, missing_labels
 from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.newton_cg import NewtonFit, NewtonStep, Point
+from skmtl.solvers.observed_moments import ObservedMoments
 from skmtl.solvers.ridge import Ridge
 from skmtl.solvers.whitening import Whitening
 from skmtl.targets import TableLabels
@@ -22,6 +23,13 @@ def table_of(labels, entries):
     table = np.zeros((N_ROWS, N_TASKS))
     table[np.arange(N_ROWS), labels.tasks] = labels.in_rows(entries)
     return table
+
+
+def as_sums(observed, labels):
+    """What is left of rows and labels that were read in blocks."""
+    kept = ("n", "values", "shares", "cross", "squares", "target_mean", "shift")
+    moments = {name: getattr(observed, name) for name in kept}
+    return ObservedMoments(**moments, n_labels=labels.y.size, stacked=observed.grams(), read=observed.curve)
 
 
 def check_beyond(fit, labels, values, C):
@@ -44,6 +52,34 @@ def test_what_lies_beyond_the_span_is_not_underrated_with_missing_labels(layout,
     # C is what Phi'C comes from.
     np.testing.assert_allclose(rows.T @ C, fit.factor, atol=1e-6 * np.abs(fit.factor).max())
     check_beyond(fit, labels, values, C)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_of_labels_that_have_gone_by_all_may_lie_beyond_the_span(layout, rng):
+    """Of their dual coefficients nothing but a sum of squares is left."""
+    labels, A = LAYOUTS[layout](rng), make_structure(rng)
+    rows, values, observed = observe(rng, labels, intercept=False)
+    fit = MissingLabelRidge(as_sums(observed, labels), ALPHA, "features").solve(A, tol=1e-10)
+    F = labels.scores(labels.arrange(rows), fit.coefficients())
+    c = labels.weight * (labels.y - F) / (observed.n * ALPHA)
+    squares = np.sum(np.divide(c**2, labels.weight, out=np.zeros_like(c), where=labels.weight > 0.0))
+    np.testing.assert_allclose(fit.beyond, N_TASKS * squares * np.eye(N_TASKS), rtol=1e-6)
+    check_beyond(fit, labels, values, table_of(labels, c))
+
+
+@pytest.mark.parametrize(("lowest", "blocks"), [(0.0, False), (0.9, False), (1.1, True)])
+def test_a_structure_without_a_direction_is_iterated_over_as_it_is(lowest, blocks, rng, monkeypatch):
+    """Blocks of tasks need all eigenvalues of the structure."""
+    labels, taken = LAYOUTS["table"](rng), []
+    _, _, observed = observe(rng, labels, intercept=False)
+    problem = MissingLabelRidge(as_sums(observed, labels), ALPHA, "iterative")
+    for name in ("TaskBlockSystem", "IterativeSystem"):
+        own = getattr(missing_labels, name)
+        monkeypatch.setattr(missing_labels, name, lambda *given, own=own: taken.append(own.__name__) or own(*given))
+    U = np.linalg.qr(rng.standard_normal((N_TASKS, N_TASKS)))[0]
+    a = np.array([lowest * 3.0 * missing_labels.SINGULAR, 1.0, 2.0, 3.0])
+    problem._iterate((U * a) @ U.T, 1e-6)
+    assert taken == ["TaskBlockSystem" if blocks else "IterativeSystem"]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -114,6 +150,16 @@ def test_dual_points_of_softmax_are_probabilities_with_the_sums_of_the_classes(n
     np.testing.assert_allclose(C, loss.balanced(y, slopes, weight), atol=1e-12)
     np.testing.assert_allclose(C.sum(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(C.sum(axis=1), 0.0, atol=1e-12)
+    np.testing.assert_allclose(dual_coefficients(loss, y, weight, intercept=False)[0], slopes, atol=1e-12)
+
+
+def test_dual_points_that_may_be_anywhere_lose_their_means(rng):
+    """Of squares: weighted as the labels are, so that the entries of each task sum to zero."""
+    loss = LOSSES["square"]()
+    assert [name for name, each in LOSSES.items() if each.free_dual] == ["square"]
+    y, weight = rng.standard_normal((8, 2)), rng.uniform(0.5, 2.0, (8, 2))
+    C, slopes = dual_coefficients(loss, y, weight)
+    np.testing.assert_allclose(C, slopes - weight * slopes.sum(axis=0) / weight.sum(axis=0), atol=1e-12)
     np.testing.assert_allclose(dual_coefficients(loss, y, weight, intercept=False)[0], slopes, atol=1e-12)
 
 

@@ -105,6 +105,9 @@ def test_a_correlation_shrinks_by_its_own_error(r):
 def test_an_estimate_beyond_one_counts_as_one(sign):
     R, limit = (shrunk_correlation(np.array([[1.0, r], [r, 1.0]]), np.full((2, 2), 30.0)) for r in (1.7 * sign, sign))
     np.testing.assert_array_equal(R, limit)
+    # Of every combination of tasks a fiftieth of the noise of one is left, here of the one that is next to nothing.
+    full = shrunk_correlation(np.array([[1.0, sign], [sign, 1.0]]), np.full((2, 2), 1e9))
+    assert full[0, 1] == pytest.approx(sign * (2.0 - 0.02) / (2.0 + 0.02))
 
 
 def test_correlations_of_few_pairs_are_none_and_none_is_complete():
@@ -294,3 +297,11 @@ def test_so_few_pairs_shrink_by_what_there_would_be_by_chance(counts):
     found = shrunk_correlation(R, np.full((2, 2), counts))
     assert found[0, 1] == pytest.approx(0.9 * kept)
     assert shrunk_correlation(R, np.full((2, 2), 2.0))[0, 1] == 0.0
+
+
+def test_a_task_of_one_label_has_the_noise_of_standardized_labels(rng):
+    """Left out, nothing is left to say how wrong it is."""
+    X, Y = related_tasks(rng, 20, 2)
+    Y[1:, 1] = np.nan
+    est = MultiTaskRegressor(kernel="rbf").fit(X, Y)
+    assert est.evidence_.noise[1] == 1.0 != est.evidence_.noise[0]

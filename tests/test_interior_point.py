@@ -14,6 +14,7 @@ from skmtl.solvers import curvature_inverse
 from skmtl.solvers.curvature import LabelCurvature
 from skmtl.solvers.entries import Entries
 from skmtl.solvers.interior_point import InteriorPointStep
+from skmtl.solvers.newton_cg import Point
 from skmtl.solvers.whitening import Whitening
 from skmtl.targets import TableLabels
 
@@ -145,6 +146,37 @@ def test_small_features_are_not_lost_where_rounding_hides_that_large_ones_are_po
     np.testing.assert_allclose(small, [[0.0, 0.0, 1e20]])
 
 
+def test_the_shorter_road_to_an_inverse(rng, monkeypatch):
+    """By labels where these are half as many as features times tasks, or no factor has as many as these."""
+    labels, A = LAYOUTS["table"](rng), make_structure(rng)
+    rows, _, _ = observe(rng, labels, intercept=True)
+    Phi, basis = labels.arrange(rows), Whitening(A)
+    entries = Entries(Phi, labels, intercept=True)
+    h = np.linspace(0.1, 5.0, len(entries))
+    size, n = Phi.shape[1] * len(A), 10.0
+    curvature = LabelCurvature(labels, Phi, labels.weight, intercept=True)
+
+    def road(few=0.0, most=10_000, alpha=0.03, lost=1e10):
+        for name, value in {"FEW": few, "MAX_FACTOR": most, "LOST_DIGITS": lost}.items():
+            monkeypatch.setattr(curvature_inverse, name, value)
+        inverse = curvature_inverse.make_inverse(entries, curvature, h, basis, n, alpha)
+        return type(inverse).__name__, inverse.max_steps
+
+    few, many = curvature_inverse.FEW_STEPS, curvature_inverse.MANY_STEPS
+    share = len(entries) / size
+    assert road(few=1.01 * share) == ("LabelInverse", few)
+    assert road(few=0.99 * share) == ("FeatureInverse", few)
+    # Where a difference would lose the digits of the labels, the features have them.
+    lost = entries.largest(h, A) / (2.0 * n * 0.03)
+    assert road(few=1.01 * share, lost=1.01 * lost) == ("LabelInverse", few)
+    assert road(few=1.01 * share, lost=0.99 * lost) == ("FeatureInverse", few)
+    # More features than a factor can have; and of labels that are more, too, it leaves some out.
+    assert road(most=size) == ("FeatureInverse", few)
+    assert road(most=size - 1) == ("LabelInverse", few if len(entries) <= size - 1 else many)
+    assert road(few=np.inf, most=len(entries)) == ("LabelInverse", few)
+    assert road(few=np.inf, most=len(entries) - 1) == ("LabelInverse", many)
+
+
 @pytest.mark.parametrize("name", CORNERS)
 def test_problems_beyond_a_factor_have_the_same_solution(name, rng, monkeypatch):
     """Of the labels those of the largest curvature make a factor, and conjugate gradients see to the others."""
@@ -206,3 +238,16 @@ def test_the_constant_of_a_task_of_one_class_stays_where_it_suffices(spread, rng
         fit = step.solve(np.diag([1.0, 1.0, 1.0 + 0.1 * k]), tol=1e-5)
         assert fit.gap <= 1e-5
         assert 1.0 - 1e-6 <= fit.scores[:, 1].min() <= fit.scores[:, 1].max() < 3.0
+
+
+def test_constants_of_tasks_of_both_classes_stay(rng):
+    """However far beyond the margin all labels are: two constants that are as good are no reason to change one."""
+    Phi = np.sign(rng.standard_normal((30, 1)))
+    y = np.hstack([Phi, np.ones((30, 1))])
+    step = InteriorPointStep(Phi, TableLabels(y, np.ones_like(y)), LOSSES["hinge"](), 1e-4, intercept=True)
+    basis = Whitening(np.eye(2))
+    fit = step._fit(Point(np.array([[50.0, 0.0]]), np.array([0.3, 50.0])), step._p, basis)
+    settled = step._settled(fit)
+    assert settled.intercept[0] == 0.3
+    assert 1.0 <= settled.intercept[1] < 3.0
+    assert settled.value == fit.value

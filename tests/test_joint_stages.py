@@ -1,5 +1,7 @@
 """The joint Newton, by a script: where it starts, how exact its values are, when it is proved, and when it gives up."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -24,6 +26,7 @@ from skmtl.solvers.joint import (
     estimate_jointly,
     solve_jointly,
 )
+from skmtl.solvers.training import Training
 
 TOL, EPS = 1e-6, 0.25
 
@@ -264,3 +267,16 @@ def test_surrogates_are_followed_until_they_stand_still(monkeypatch):
     asked.clear()
     joint._follow_surrogates(Script(surrogates=["quick"] * 99), np.eye(2))
     assert len(asked) == SURROGATE_ROUNDS
+
+
+def test_solutions_along_a_path_start_from_the_one_before(monkeypatch):
+    begun = []
+
+    def solve(self, settings, effort, *, start=None):
+        begun.append((settings, effort, start))
+        return SimpleNamespace(structure=f"structure {settings}")
+
+    monkeypatch.setattr(Training, "solve", solve)
+    found = Training.follow(Training.__new__(Training), [1, 2, 3], "effort", "first")
+    assert begun == [(1, "effort", "first"), (2, "effort", "structure 1"), (3, "effort", "structure 2")]
+    assert [one.structure for one in found] == ["structure 1", "structure 2", "structure 3"]

@@ -1,8 +1,11 @@
 """A metric learned by all tasks: slopes, scales, importances, and rounds that are chosen on folds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
@@ -16,6 +19,7 @@ from skmtl.model_selection import metric_choice
 from skmtl.model_selection.metric_choice import MetricSource, check_metric_rounds, check_rules
 from skmtl.model_selection.own_strengths import _on_other_rows
 from skmtl.penalties import Independent
+from skmtl.solvers.training import Training
 
 ROUNDS_KERNELS = ["rbf", "laplacian", "polynomial"]
 
@@ -191,11 +195,22 @@ def test_groups_of_features_count_together(problem):
 
 
 @pytest.mark.parametrize("rule", ["slopes", "evidence"])
-def test_constant_targets_leave_the_features_alone(rule, problem):
+@pytest.mark.parametrize("level", [1.0, 0.1, -0.1])
+def test_constant_targets_leave_the_features_alone(rule, level, problem):
     X, Y = problem
-    est = MultiTaskRegressor("independent", kernel="rbf", metric_rounds=1, metric_rule=rule).fit(X, np.ones_like(Y))
+    given = {"kernel": "rbf", "metric_rounds": 1, "metric_rule": rule, "scale_targets": level == 1.0}
+    est = MultiTaskRegressor("independent", **given).fit(X, np.full_like(Y, level))
     assert np.array_equal(est.feature_map_.feature_scale, np.ones(8))
     assert np.isclose(est.feature_importances_.sum(), 1.0)
+
+
+def test_targets_next_to_nothing_say_as_much_about_widths(problem):
+    """What counts as constant is relative to the labels, in binary units to the last bit."""
+    X, Y = problem
+    given = {"kernel": "rbf", "metric_rounds": 1, "metric_rule": "evidence", "scale_targets": False}
+    one, other = (MultiTaskRegressor("independent", **given).fit(X, unit * Y) for unit in (1.0, 2.0**-80))
+    assert np.ptp(one.feature_map_.feature_scale) > 0.1
+    np.testing.assert_array_equal(other.feature_map_.feature_scale, one.feature_map_.feature_scale)
 
 
 @pytest.mark.parametrize("wrong", [10**400, 1001, -1, 1.5, True, "one"])
@@ -236,6 +251,29 @@ def test_folds_learn_the_metric_on_their_own_training_rows(problem):
         for k, (train, test) in enumerate(splits):
             apart = model.fit(X[train], Y[train]).score(X[test], Y[test])
             assert np.isclose(results[f"split{k}_test_score"][i], apart, atol=1e-6)
+
+
+def test_rounds_that_are_not_asked_for_are_steps_to_those_that_are(problem):
+    X, Y = problem
+    given = {"kernel": "rbf", "alphas": [1e-3], "gammas": [0.05], "cv": 2}
+    search = MultiTaskRegressorCV("independent", metric_rounds=[0, 2], **given).fit(X, Y)
+    assert search.cv_results_["param_metric_rounds"].tolist() == [0, 2]
+
+
+def test_a_round_that_proves_nothing_says_so(problem, monkeypatch):
+    """As the fit does, beside it."""
+    solve, answers = Training.solve, []
+
+    def first_fails(self, *given, **more):
+        solution = solve(self, *given, **more)
+        answers.append(solution)
+        return replace(solution, converged=len(answers) > 1, status="No proof.")
+
+    monkeypatch.setattr(Training, "solve", first_fails)
+    with pytest.warns(ConvergenceWarning, match=r"^A round of metric_rounds: No proof\.$") as told:
+        MultiTaskRegressor("independent", kernel="rbf", metric_rounds=1).fit(*problem)
+    assert len(told) == 1
+    assert len(answers) == 2
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])

@@ -17,7 +17,7 @@ from skmtl.solvers.cost import GAIN, choose_road, road_after, roads, steps_witho
 from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.newton_cg import NewtonStep
 from skmtl.solvers.observed import ObservedRows, TaskBasis
-from skmtl.solvers.systems import FeatureSystem, LabelFactor
+from skmtl.solvers.systems import FeatureSystem, IterativeSystem, LabelFactor
 from skmtl.solvers.task_blocks import TaskBlockSystem
 from skmtl.solvers.task_factors import TaskFactor
 from skmtl.targets import LongLabels, TableLabels
@@ -462,3 +462,24 @@ def test_dual_coefficients_beyond_the_kernel(rng, layout, road):
         root = np.sqrt(weight)[:, None]
         C, V = C / root, root * labels.arrange(rows) / np.sqrt(values)
         np.testing.assert_allclose(fit.beyond, C.T @ C - C.T @ V @ V.T @ C, atol=1e-7 * np.abs(C.T @ C).max())
+
+
+@pytest.mark.parametrize("road", EXACT)
+def test_where_there_is_nothing_to_learn_predictors_are_stiff(road, rng):
+    """They move with nothing: one, as where they are held."""
+    labels = make_table(rng)
+    _, _, observed = observe(rng, labels.with_labels(np.zeros_like(labels.y), labels.weight), intercept=False)
+    assert MissingLabelRidge(observed, 0.02, road).solve(make_structure(rng), tol=1e-9).stiffness == 1.0
+
+
+@pytest.mark.parametrize("unit", [2.0**-60, 2.0**60])
+def test_iterations_over_labels_of_any_unit_are_the_same(unit, rng):
+    """To the last bit, and as far as rounding allows: it is relative to the labels."""
+    labels, A, found = make_table(rng), make_structure(rng), []
+    for c in (1.0, unit):
+        scaled = labels.with_labels(c * labels.y, labels.weight)
+        _, _, observed = observe(np.random.default_rng(1), scaled, intercept=True)
+        found.append(IterativeSystem(observed, A, 0.3, np.zeros_like(observed.cross), 0.0))
+    one, other = found
+    np.testing.assert_array_equal(other.W, unit * one.W)
+    assert other.steps == one.steps > 1

@@ -21,7 +21,7 @@ from skmtl.model_selection import (
 )
 from skmtl.model_selection.stability import MUS as STABILITY_MUS
 from skmtl.model_selection.verdict import PairedScores, describe_verdict, paired_interval
-from skmtl.penalties import Fixed, Sparse, Trace
+from skmtl.penalties import Fixed, Independent, Sparse, Trace
 from skmtl.solvers.training import Training
 
 MUS = [0.5, 0.8, 0.95]
@@ -72,6 +72,28 @@ def test_paths_of_classes_and_long_tables(rng):
         structure_path(MultiTaskRegressor("trace"), X, Y)
     with pytest.raises(TypeError, match="pass a MultiTaskRegressor"):
         structure_path(Sparse(), X, Y)
+
+
+def test_a_path_may_leave_out_one_row_at_a_time(rng):
+    """As a search does, with the structure of all rows."""
+    X, Y = related_tasks(rng, 20, 3)
+    path = structure_path(MultiTaskRegressor(alpha=0.1, kernel="rbf", gamma=0.2), X, Y, [0.5, 0.9], cv="loo")
+    given = {"alphas": [0.1], "mus": [0.5, 0.9], "kernel": "rbf", "gammas": [0.2], "cv": "loo"}
+    results = MultiTaskRegressorCV("sparse", **given).fit(X, Y).cv_results_
+    shared = [not isinstance(row["penalty"], Independent) for row in results["params"]]
+    # The search tries another eps, too.
+    np.testing.assert_allclose(path.scores, results["mean_test_score"][shared][::2], rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("penalty", "advice"), [("trace", "dense; use the sparse penalty"), (Sparse(), "dense at any mu")]
+)
+def test_relations_of_all_pairs_on_all_halves_are_no_news(penalty, advice, rng):
+    X, _ = related_tasks(rng, 24, 3)
+    Y = X[:, :1] + 0.01 * rng.standard_normal((24, 3))
+    given = {"max_false": 1e6} if isinstance(penalty, Sparse) else {}
+    with pytest.warns(UserWarning, match=f"frequencies say nothing: this structure is {advice}"):
+        edge_stability(MultiTaskRegressor(penalty, alpha=1.0), X, Y, 2, **given)
 
 
 def test_stable_edges_are_the_true_ones(rng):

@@ -39,6 +39,18 @@ def test_mutants_are_other_programs(tools):
         compile(text, "area.py", "exec")
 
 
+def test_sizes_that_are_left_open_are_no_mistakes(tools):
+    """Any negative number leaves a size open; a positive one does not."""
+    _, operators = tools
+    what = [m.what for m in operators.mutants("skmtl/area.py", "def flat(M):\n    return M.reshape(-1, 2)[-1]\n")]
+    assert what == [
+        "M.reshape(-1, 2)  ->  M.reshape(+1, 2)",
+        "M.reshape(-1, 2)  ->  M.reshape(-1, 3)",
+        "M.reshape(-1, 2)[-1]  ->  M.reshape(-1, 2)[+1]",
+        "-1  ->  -2  (2)",
+    ]
+
+
 def test_mistakes_are_made_in_functions_that_are_there(tools, tmp_path, monkeypatch):
     """Inside of a function, and of one within it, at once; in a value by default only by a new import."""
     import judging

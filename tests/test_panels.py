@@ -8,6 +8,7 @@ from scipy import linalg
 from skmtl import MultiTaskRegressor
 from skmtl.penalties import Sparse
 from skmtl.solvers.cost import choose_road, roads
+from skmtl.solvers.entries import Entries
 from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.observed import ObservedRows
 from skmtl.solvers.systems import LabelFactor, MeanSystem, label_products
@@ -39,6 +40,16 @@ def entries_of(rng, known, **options):
     return observe(rng, known, **options).entries()
 
 
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_kernels_of_tasks_are_kept_where_that_of_the_rows_is_as_large(share, rng):
+    known = rng.random((30, 3)) < share
+    labels = TableLabels(rng.standard_normal(known.shape), known.astype(float))
+    entries = Entries(rng.standard_normal((30, 4)), labels, intercept=False)
+    few = np.sum(known.sum(axis=0) ** 2) <= np.sum(known.any(axis=1)) ** 2
+    assert few == (share < 0.5)
+    assert (entries.task_kernel(1) is entries.task_kernel(1)) == few
+
+
 def labels_by_task(panel):
     return [sorted(panel.entries.row[panel.common[:, t]].tolist()) for t in range(len(panel.tasks))]
 
@@ -62,6 +73,12 @@ def test_labels_beside_the_common_rows_belong_to_the_panel(rng):
         np.testing.assert_array_equal(np.sort(np.append(panel.common.ravel(), panel.beside)), own)
         assert len(panel.beside) == 1
     assert entries.single_tasks.tolist() == [5]
+    # The very first label of all is one of them, too.
+    known = known_in_panels(rng)
+    known[0, [2, 4]] = False
+    one, _ = entries_of(rng, known).panels
+    assert one.beside.tolist() == [0]
+    assert len(one.common) == 39
     assert entries.joined_share == pytest.approx((3 * 2 + 2 * 1) / (N_TASKS * (N_TASKS - 1)))
 
 

@@ -1,5 +1,7 @@
 """Choosing kernel and parameters for prepared rows, and judging the choice, as a Python user calls them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,13 +16,16 @@ from skmtl.model_selection import (
     choose_parameters,
     given_parameters,
     judge_choice,
+    judge_model,
     kernel_choice,
     landmark_choice,
     parameter_choice,
     quick_search,
 )
+from skmtl.model_selection.judging import _settings, best_rival, graph_model
+from skmtl.model_selection.kernel_choice import crowded_reason
 from skmtl.model_selection.recommended import KERNELS
-from skmtl.penalties import Sparse
+from skmtl.penalties import Independent, Sparse
 
 SMALL = {"alphas": [1e-1, 1e-3], "mus": [0.7, 0.9]}
 
@@ -253,3 +258,106 @@ def test_kernels_are_compared_by_the_search_that_is_given(curved, monkeypatch):
     choose_kernel(*curved, search=given, kernels=("linear", "rbf"))
     assert len(seen) == 2
     assert all(search is given for search in seen)
+
+
+# Rivals ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_model_that_shares_is_held_against_tasks_apart():
+    """With nothing in common, at its own strength and an eps of their own; who does not share has no such rival."""
+    model = MultiTaskRegressor(Sparse(0.7), alpha=0.3, common=2.0, eps=0.5, solver="newton")
+    ours, rival = _settings(model, None, 3)
+    assert (ours.penalty.name, ours.common, ours.eps) == ("sparse", 2.0, 0.5)
+    assert (rival.penalty.name, rival.common, rival.eps, rival.alpha) == ("independent", 0.0, None, 0.3)
+    assert len(_settings(model, None, 1)) == 1
+    assert len(_settings(MultiTaskRegressor(Independent()), None, 3)) == 1
+    assert len(_settings(MultiTaskRegressor(Independent(), common=1.0), None, 3)) == 2
+    _, given = _settings(model, {"penalty": Sparse(0.2), "alpha": 7.0}, 3)
+    assert (given.penalty.mu, given.alpha, given.common) == (0.2, 7.0, 2.0)
+
+
+def test_the_best_rival_of_a_candidate_shares_where_it_does_not():
+    """With the same kernel and width; a candidate without a score is behind all others."""
+    rows = [
+        (Independent(), 0.0, 1.0, 0.5),
+        (Sparse(0.7), 0.0, 1.0, 0.4),
+        (Sparse(0.9), 0.0, 1.0, np.nan),
+        (Independent(), 2.0, 1.0, 0.45),
+        (Sparse(0.9), 0.0, 3.0, 0.9),
+    ]
+    params = [{"penalty": p, "common": c, "gamma": g, "alpha": 0.1 * k} for k, (p, c, g, _) in enumerate(rows)]
+    search = SimpleNamespace(cv_results_={"params": params, "mean_test_score": np.array([row[-1] for row in rows])})
+    assert best_rival(search, 0) == {"penalty": rows[3][0], "alpha": pytest.approx(0.3), "common": 2.0, "eps": "auto"}
+    for index in (1, 2, 3):
+        assert best_rival(search, index)["alpha"] == 0.0
+    assert best_rival(search, 4) is None
+    apart, shares = MultiTaskRegressor(Independent(), alpha=1.0), MultiTaskRegressor(Sparse())
+    assert graph_model(shares, best_rival(search, 1)) is shares
+    assert graph_model(apart, None) is apart
+    assert graph_model(apart, best_rival(search, 0)).common == 2.0
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("layout", ["table", "gaps", "long"])
+def test_a_judgement_is_made_of_refits(layout, apart, rng):
+    """Of the model, of its rival and of the constant, fold by fold; predictions are those of the model."""
+    X, Y = related_tasks(rng, 30, 2)
+    splits = [(np.arange(15), np.arange(15, 30)), (np.arange(15, 30), np.arange(15))]
+    given = {"alpha": 0.05, "eps": 0.1, "scale_targets": False, "tol": 1e-10, "kernel": "rbf", "gamma": 0.1}
+    shares, alone = (MultiTaskRegressor(penalty, **given) for penalty in (Sparse(0.9), Independent()))
+    more, tasks = {}, np.arange(30) % 2
+    if layout == "long":
+        Y, more = Y[np.arange(30), tasks], {"tasks": tasks}
+    elif layout == "gaps":
+        Y[rng.random(Y.shape) < 0.2] = np.nan
+        Y[np.isnan(Y).all(axis=1), 0] = 0.5
+    model, rival = (alone, {"penalty": Sparse(0.9), "eps": 0.1}) if apart else (shares, None)
+    judged = judge_model(model, X, Y, cv=splits, scoring="r2", rival=rival, **more)
+    expected = {"score": [], "independent": [], "constant": []}
+    for train, test in splits:
+        own = {name: part[train] for name, part in more.items()}
+        there = {name: part[test] for name, part in more.items()}
+        for name, one in (("score", shares), ("independent", alone)):
+            fitted = clone(one).fit(X[train], Y[train], **own)
+            F = fitted.predict(X[test], **there)
+            expected[name].append(r2_by_task(Y[test], F, tasks[test]))
+            if one is model:
+                of_fold = judged.predictions[judged.predictions["row"].isin(test)]
+                table = dict(zip(zip(of_fold["task"], of_fold["row"], strict=True), of_fold["predicted"], strict=True))
+                known = np.argwhere(~np.isnan(Y[test]))
+                assert len(table) == len(known)
+                for entry in known:
+                    name = tasks[test[entry[0]]] if layout == "long" else f"y{entry[1]}"
+                    assert table[name, test[entry[0]]] == pytest.approx(F[tuple(entry)], abs=1e-4)
+        means = [np.nanmean(each) for each in by_task(Y[train], tasks[train])]
+        constant = np.array(means)[tasks[test]] if layout == "long" else np.tile(means, (len(test), 1))
+        expected["constant"].append(r2_by_task(Y[test], constant, tasks[test]))
+    rows = judged.comparison.iloc[:2]
+    for name, folds in expected.items():
+        np.testing.assert_allclose(rows[name].astype(float), np.mean(folds, axis=0), atol=1e-4)
+    np.testing.assert_allclose(rows["difference"].astype(float), rows["score"] - rows["independent"], atol=1e-12)
+
+
+def by_task(values, tasks):
+    return values.T if values.ndim == 2 else [values[tasks == t] for t in range(2)]
+
+
+def r2_by_task(Y, F, tasks):
+    """As scikit-learn has it, of labels that are known."""
+    found = []
+    for y, f in zip(by_task(Y, tasks), by_task(F, tasks), strict=True):
+        known = ~np.isnan(y)
+        found.append(1.0 - np.sum((y - f)[known] ** 2) / np.sum((y[known] - y[known].mean()) ** 2))
+    return found
+
+
+@pytest.mark.parametrize("crowded", [True, False])
+def test_where_tasks_are_crowded_the_first_kernel_is_taken(crowded, rng, monkeypatch):
+    """A linear predictor for each of them leaves nothing to choose from."""
+    X, Y = related_tasks(rng, 24, 2)
+    monkeypatch.setattr(parameter_choice, "is_crowded", lambda X, tasks: crowded)
+    choice = choose_parameters(X, Y, kernels=["linear", "rbf"], search=quick_search(alphas=[0.1], mus=[0.9]))
+    assert (crowded_reason("linear") in choice.reasons) == crowded
+    # A search at one kernel has no such parameter.
+    tried = set(choice.contest.cv_results_.get("param_kernel", ()))
+    assert tried == (set() if crowded else {"linear", "rbf"})

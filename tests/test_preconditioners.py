@@ -43,6 +43,19 @@ def test_of_edges_of_a_graph(share, rng):
     np.testing.assert_allclose(point.preconditioner(share)(point.hessian(d)), expected, rtol=1e-8)
 
 
+@pytest.mark.parametrize("n_tasks", [2, 6])
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_of_edges_between_tasks_of_one_direction_are_positive(share, n_tasks, rng):
+    """What rounding makes of curvatures that are zero counts as rounding beside the largest."""
+    n_edges = n_tasks * (n_tasks - 1) // 2
+    v = rng.standard_normal(n_tasks)
+    point = _Point.at(rng.dirichlet(np.ones(n_edges)) * 0.4, np.outer(v, v), random_psd(rng, n_tasks))
+    precondition = point.preconditioner(share)
+    for _ in range(20):
+        r = rng.standard_normal(n_edges)
+        assert 0.0 < r @ precondition(r) < np.inf
+
+
 @pytest.mark.parametrize("dense", [True, False])
 @pytest.mark.parametrize("penalty", [Sparse(0.6), Groups([0, 0, 0, 1, 1], mu=0.6)], ids=["sparse", "groups"])
 def test_of_pieces_are_symmetric_and_positive_and_stay_there(penalty, dense, rng):

@@ -339,6 +339,8 @@ def test_sums_do_not_depend_on_the_blocks(gaps, intercept, rng, monkeypatch):
         monkeypatch.setattr(skmtl._rows, "BLOCK_ENTRIES", entries)
         found.append(MemoryRows(X, {"y": Y}).reduce(gather, TableMoments.merge, width=100))
     for other in found[1:]:
+        # Tasks that share rows and weights have one set of sums, however many blocks there were.
+        assert (other.by_task is other.pooled) == (not gaps)
         for name in ("weight", "mean", "target_mean", "cross", "squares", "gram"):
             value, expected = getattr(other.by_task, name), getattr(found[0].by_task, name)
             np.testing.assert_allclose(value, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
@@ -359,6 +361,7 @@ def test_coordinates_may_change_before_the_sum_or_after(gaps, rng):
         ReadMoments(kernel, LabelReader(3, as_numbers), late, not gaps, True, True)(0, X, y=Y) for late in (False, True)
     )
     after = after.orthonormal(kernel)
+    assert (after.by_task is after.pooled) == (not gaps)
     for sums, expected in ((after.pooled, before.pooled), (after.by_task, before.by_task)):
         for name in ("weight", "mean", "target_mean", "cross", "squares", "gram"):
             value = getattr(expected, name)
@@ -470,8 +473,13 @@ def test_frames_in_blocks(rng, blocks):
     assert est.predict_frame(frame).columns.tolist() == ["left", "right"]
     with pytest.raises(ValueError, match="feature names"):
         est.predict(frame.rename(columns={"a": "z"}))
-    with pytest.raises(ValueError, match="column 'b'"):
-        regressor().fit(frame.assign(b=frame["b"].where(frame["b"] < 1.0)), Y)
+    # Nullable types are numbers as any.
+    again = regressor().fit(frame.astype("Float64"), Y)
+    np.testing.assert_allclose(again.coef_, est.coef_, rtol=1e-9)
+    np.testing.assert_allclose(again.predict(frame.astype("Float64")), est.predict(frame), rtol=1e-9)
+    for gaps in (frame["b"].where(frame["b"] < 1.0), frame["b"].astype("Float64").where(frame["b"] < 1.0)):
+        with pytest.raises(ValueError, match="column 'b'"):
+            regressor().fit(frame.assign(b=gaps), Y)
 
 
 BAD_BLOCKS = {

@@ -157,6 +157,21 @@ def test_where_rounding_takes_a_part_of_the_tolerance_the_rest_is_solved_for(pro
     assert solution.converged
 
 
+@pytest.mark.parametrize(("taken", "again"), [(0.1, False), (0.99, True), (1.01, False)])
+def test_what_rounding_takes_beyond_reach_is_not_solved_for(taken, again, problem, scripted, monkeypatch):
+    """Nor what it takes of a proof that has enough left; in shares of what is within reach."""
+    asked = scripted([(0.5 * TOL, 7, False), (0.1 * TOL, 5, False)])
+    taken *= solving.WITHIN_REACH
+
+    def account(problem, proof, tol):
+        return replace(proof, lower_bound=proof.lower_bound - taken * tol * proof.objective)
+
+    assert 0.5 + 0.1 * solving.WITHIN_REACH < 1.0 < 0.5 + 0.99 * solving.WITHIN_REACH
+    monkeypatch.setattr(solving, "_account_for_rounding", account)
+    solve(problem, tol=TOL, max_iter=50)
+    assert len(asked) == 1 + again
+
+
 def test_a_known_structure_without_a_proof_is_one_step(rng):
     problem, _, _ = dense_problem(rng, Independent(), common=0.0)
     quick, proved = (solve(problem, tol=1e-8, certify=certify) for certify in (False, True))

@@ -404,6 +404,27 @@ def test_directions_that_s_does_not_have_count_as_rounding(weight):
     np.testing.assert_allclose(a, np.cbrt(np.array([rounding, rounding, 1.0, 8.0]) / (2.0 * weight)))
 
 
+def test_directions_that_s_does_not_have_take_no_share_of_a_trace():
+    a = np.linalg.eigvalsh(Trace().minimize(np.diag([9.0, 1.0, 0.0, -1e-18])).structure)
+    rounding = np.sqrt(9.0 * np.finfo(float).eps)
+    np.testing.assert_allclose(a, np.array([rounding, rounding, 1.0, 3.0]) / (4.0 + 2.0 * rounding))
+    # Nor with a ridge, which shares out the rest more evenly.
+    a = np.linalg.eigvalsh(Trace(0.5).minimize(np.diag([9.0, 1.0, 0.0, -1e-18])).structure)
+    assert a[0] == pytest.approx(a[1])
+    assert 0.0 < a[0] < 1e-6
+    assert a.sum() == pytest.approx(1.0)
+    assert 1.0 < a[3] / a[2] < 3.0
+
+
+@pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
+def test_a_ridge_that_is_next_to_nothing_changes_as_little(size, rng):
+    """The trace is shared out as without it, and bounded as without it, in any unit."""
+    S, plain, little = random_psd(rng, 4), Trace(), Trace(1e-9 * size)
+    np.testing.assert_allclose(little.minimize(size * S).structure, plain.minimize(S).structure, rtol=1e-6, atol=1e-8)
+    bounds = [penalty.lower_bound(size * S, 0.1 * size, np.eye(4)) for penalty in (little, plain)]
+    assert bounds[0] == pytest.approx(bounds[1], rel=1e-6)
+
+
 # Bounds of graphs -----------------------------------------------------------------------------------------------------
 
 
@@ -565,6 +586,13 @@ def test_dual_points_that_need_a_scale_are_tried(rng):
     assert scale == pytest.approx((2.0 + 0.1) ** -0.5)
     assert np.isfinite(penalty.lower_bound(Q, 1e-3, A, scale))
     assert penalty.lower_bound(Q, 1e-3, A) == -np.inf
+
+
+def test_a_structure_without_an_inverse_asks_for_no_scale():
+    """There is no dual point that could be scaled, and nothing is proved."""
+    for A in (np.zeros((2, 2)), -np.eye(2)):
+        assert Sparse(0.6).feasible_scale(np.eye(2), 1e-3, A) == 1.0
+        assert Sparse(0.6).lower_bound(np.eye(2), 1e-3, A) == -np.inf
 
 
 # Structures that are known --------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from problems import grouped_psd, random_psd, step_cost
 from skmtl.penalties import Laplacian, Sparse, _graph_newton, _simplex
 from skmtl.penalties._graph_newton import _Point, graph_newton, graph_structure
 from skmtl.penalties._simplex import model_step
-from skmtl.penalties._structure_step import _StepBlock, minimize_in_blocks, minimize_whole
+from skmtl.penalties._structure_step import _StepBlock, minimize_in_blocks, minimize_whole, step_gap
 from skmtl.penalties.base import StructureStep
 
 
@@ -18,6 +18,8 @@ from skmtl.penalties.base import StructureStep
 def test_the_bound_of_a_block_holds_for_any_structure(mu, n_tasks, rng):
     penalty, S = Sparse(mu), random_psd(rng, n_tasks)
     least = step_cost(penalty, minimize_whole(penalty, S, None, 1e-12).structure, S)
+    s, U = np.linalg.eigh(S)
+    root = (U * np.sqrt(s)) @ U.T
     guesses = [np.eye(n_tasks), 5.0 * np.eye(n_tasks), random_psd(rng, n_tasks), -np.eye(n_tasks)]
     for A in guesses:
         block = _StepBlock(np.arange(n_tasks), S, penalty, StructureStep(A, 1.0), 1e-9)
@@ -29,6 +31,10 @@ def test_the_bound_of_a_block_holds_for_any_structure(mu, n_tasks, rng):
         assert np.all(np.diag(W) <= 1 + 1e-12)
         assert np.all(off <= penalty.threshold * (1 + 1e-12))
         assert block.bound == pytest.approx(2 * np.trace(N @ S))
+        if block.cost < np.inf:
+            # As much as the best mixture of its dual point with the identity proves.
+            gap = step_gap(penalty, A, root, np.linalg.inv(A), S, 1e-9)
+            assert block.bound == pytest.approx(block.cost * (1 - gap), rel=1e-9)
     assert block.cost == np.inf
     best = minimize_whole(penalty, S, None, 1e-12)
     block = _StepBlock(np.arange(n_tasks), S, penalty, best, 1e-9)

@@ -8,6 +8,7 @@ import skmtl.solvers.observed
 from skmtl.losses import LOSSES, Square
 from skmtl.objective import Problem
 from skmtl.penalties import Fixed, Sparse
+from skmtl.solvers import completed as completed_rows
 from skmtl.solvers.completed import CompletedFactor
 from skmtl.solvers.cost import WAIT, gram_product, row_product
 from skmtl.solvers.interior_point import InteriorPointStep
@@ -358,6 +359,8 @@ def test_sums_of_rows_that_have_gone_by(kept, rng):
         np.testing.assert_array_equal(getattr(part, name), getattr(sums, name)[tasks])
     for name in ("cross", "shift"):
         np.testing.assert_array_equal(getattr(part, name), getattr(sums, name)[:, tasks])
+    alone = sums.part(tasks[:1])
+    assert alone.has_grams == alone.by_grams == kept
     expected = np.stack([G @ w for G, w in zip(grams, W.T, strict=True)], axis=1)
     for product in (sums.curve, sums.curve_roughly):
         np.testing.assert_allclose(product(W), expected)
@@ -414,6 +417,40 @@ def test_factors_know_what_they_cost(rng):
     assert completed.exact
     assert not by_tasks.exact
     assert TaskFactor(entries, np.diag(np.diag(A)), 0.3).exact
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_tasks_apart_have_factors_of_their_own(apart, rng, monkeypatch):
+    """As large as their missing labels are many; a task that misses none has no factor."""
+    labels = make_labels(rng, "ridge", "gaps")
+    labels = TableLabels(labels.y, np.where(np.arange(N_TASKS) == 1, 1.0, labels.weight))
+    observed = ObservedRows(rng.standard_normal((N_ROWS, RANK)), np.ones(RANK), labels, intercept=False)
+    sizes = []
+    monkeypatch.setattr(completed_rows, "cholesky", lambda form, lower: sizes.append(len(form())) or np.eye(sizes[-1]))
+    A = np.eye(N_TASKS) if apart else np.eye(N_TASKS) + 0.1
+    CompletedFactor(observed.completed(), observed.entries(), A, 0.3)
+    missing = np.sum(labels.weight == 0.0, axis=0)
+    assert missing[1] == 0 < missing[0]
+    assert sizes == ([n for n in missing if n] if apart else [missing.sum()])
+
+
+@pytest.mark.parametrize("road", ["iterative", "tasks", "labels", "features"])
+def test_the_closed_form_that_is_near_missing_labels(road, rng, monkeypatch):
+    """With the mean share of labels that tasks have, for iterations; none where tasks apart are a better start."""
+    labels = make_labels(rng, "ridge", "gaps")
+    values = rng.uniform(50.0, 90.0, RANK)
+    rows = rng.standard_normal((N_ROWS, RANK))
+    step = MissingLabelRidge(ObservedRows(rows, values, labels, intercept=False), 0.05, road)
+    solved, solve = [], MissingLabelRidge.solve
+    monkeypatch.setattr(MissingLabelRidge, "solve", lambda *given, **more: solved.append(1) or solve(*given, **more))
+    near = step.surrogate()
+    if road == "iterative":
+        shared = values * np.mean(step.observed.shares)
+        np.testing.assert_allclose(near.values, shared)
+        np.testing.assert_allclose(near.targets, step.observed.cross / np.sqrt(shared)[:, None])
+        assert (near.n, near.alpha) == (step.observed.n, 0.05)
+    assert bool(solved) == (road == "tasks")
+    assert (near is None) == (road in ("labels", "features"))
 
 
 def test_posteriors_know_how_many_numbers_a_row_takes(rng):

@@ -172,6 +172,40 @@ def test_of_the_domain_of_clusters(unit, part):
 
 
 @pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("n_clusters", [1, 4])
+def test_of_the_trace_of_clusters(unit, n_clusters):
+    """It may be wrong by what is rounding of the largest eigenvalue that there may be, or of itself."""
+    penalty = Cluster(n_clusters, within=80.0 * unit, between=2.0 * unit, mean=0.5 * unit)
+    N, a = helmert(4).T, 1.0 / 80.0 if n_clusters == 1 else 0.5
+    # One cluster has a trace of 3/80, far below 1/2, and four clusters one of 3/2.
+    largest = max(3.0 * a, 0.5)
+    for share, inside in [(-1.1, False), (-0.9, True), (0.9, True), (1.1, False)]:
+        sign = 1.0 if n_clusters == 1 else -1.0
+        if share * sign < 0.0:
+            # Out of the bounds, besides.
+            continue
+        A = (N * ((a + share * 1e-9 * largest / 3.0) / unit)) @ N.T + 0.5 / unit
+        assert penalty.value(A) == (0.0 if inside else np.inf)
+
+
+@pytest.mark.parametrize("unit", [*UNITS, 1.0])
+@pytest.mark.parametrize(("share", "allowed"), [(0.9, True), (1.1, False)])
+def test_of_structures_that_are_known(unit, share, allowed):
+    """What is not symmetric, or negative, by less than rounding of the largest entry, is let in."""
+    A = 4.0 * unit * np.array([[0.5, 0.5], [0.5, 0.5]])
+    below = A - 4.0 * unit * share * 0.5e-10 * np.array([[0.5, -0.5], [-0.5, 0.5]])
+    lopsided = np.diag([4.0, 2.0]) * unit
+    lopsided[0, 1] = share * 4e-10 * unit
+    for matrix, message in ((below, "negative eigenvalue"), (lopsided, "not symmetric")):
+        if allowed:
+            Fixed(matrix).check(2)
+            assert np.linalg.eigvalsh(Fixed(matrix).structure(2))[0] >= -1e-16 * unit
+        else:
+            with pytest.raises(ValueError, match=message):
+                Fixed(matrix).check(2)
+
+
+@pytest.mark.parametrize("unit", UNITS)
 def test_of_what_is_not_symmetric(unit):
     """Entries next to nothing may differ by what is next to nothing beside the largest."""
     for away, symmetric in [(0.5e-10, True), (2e-10, False)]:

@@ -111,6 +111,13 @@ def left_out_constants(path: str, tree: ast.Module) -> set[str]:
     return set(listed.split())
 
 
+def open_sizes(tree: ast.Module) -> set[int]:
+    """The ones of -1 in ``reshape``, by their ids: NumPy takes any negative size for the one that is left open."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute))
+    sizes = (size for call in calls if call.func.attr == "reshape" for size in call.args)
+    return {id(size.operand) for size in sizes if isinstance(size, ast.UnaryOp) and isinstance(size.op, ast.USub)}
+
+
 def assigned(statement: ast.stmt) -> set[str]:
     """Names that an assignment gives a value."""
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]

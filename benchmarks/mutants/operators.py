@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from left_out import FILES, KEYWORDS, TINY, assigned, is_limit, left_out_constants
+from left_out import FILES, KEYWORDS, TINY, assigned, is_limit, left_out_constants, open_sizes
 
 # The first moves the boundary, the second turns the comparison round.
 COMPARISONS = {
@@ -76,7 +76,7 @@ def mutants(path: str, source: str) -> Iterator[Mutant]:
     tree = ast.parse(source)
     kept = left_out_constants(path, tree)
     fixed = {id(node) for s in tree.body if assigned(s) & kept for node in ast.walk(s)}
-    seen: dict[str, int] = {}
+    same, seen = open_sizes(tree), dict[str, int]()
     for node, parent, function in list(_walk(tree, None, "", "")):
         if id(node) in fixed:
             continue
@@ -91,6 +91,8 @@ def mutants(path: str, source: str) -> Iterator[Mutant]:
             # Equal changes in one file are told apart by their number.
             seen[what] = seen.get(what, 0) + 1
             what = what if seen[what] == 1 else f"{what}  ({seen[what]})"
+            if id(node) in same:
+                continue
             yield Mutant(path, function, node.lineno, what, partial(_write, tree, change), partial(ast.unparse, tree))
 
 
