@@ -22,7 +22,7 @@ from skmtl import (
     edge_stability,
     structure_path,
 )
-from skmtl.model_selection import judge_model, readable_graph
+from skmtl.model_selection import judge_model
 from skmtl.model_selection.held_out import describe_comparison
 from skmtl.model_selection.verdict import ALL_TASKS
 from skmtl.penalties import PENALTIES, Fixed, Sparse
@@ -179,7 +179,7 @@ def test_tasks_whose_labels_are_all_the_same_are_not_judged_and_not_called_relat
     assert all(one["moot"] == (5 in (one["a"], one["b"])) for one in summary["relations"])
     rows = summary["comparison"]["methods"][0]["tasks"]
     assert [row["verdict"] == "not judged" for row in rows] == [False] * 5 + [True]
-    assert "1 task is left out of this, with labels all the same." in spoken(summary)[1]
+    assert " f is left out of this, with labels all the same." in spoken(summary)[1]
     assert re.search("10 pairs.*left out.*15 pairs", spoken(summary)[1])
     assert "leave out f, or get labels that differ" in spoken(summary)[2]
     assert "for no clear gain" not in document.text
@@ -193,10 +193,16 @@ def test_noise_is_called_worse_than_a_constant_first(rng):
     X, Y = rng.standard_normal((60, 5)), rng.standard_normal((60, 3))
     est = MultiTaskRegressor(Sparse(1.0), alpha=1e-3).fit(X, Y)
     judgement = judge_model(est, X, Y)
-    summary, _ = read(est, comparison=judgement.comparison, stability=readable_graph(est, X, Y, 10))
+    stability = edge_stability(MultiTaskRegressor(Sparse(0.7), alpha=1e-3), X, Y, 10)
+    summary, document = read(est, comparison=judgement.comparison, stability=stability)
     words = spoken(summary)
     assert words[0].startswith("Worse than a constant: ")
-    assert words[1].startswith("No task is called related to another")
+    why = "for none is predicted clearly better than by a constant."
+    assert words[1] == f"No task is called related to another, {why}"
+    # Pairs are found on halves all the same, and nothing denies it.
+    assert stability["frequency"].max() > 0.0
+    assert f"There is none here, {why}" in document.text
+    assert "on any of them" not in document.text
     assert words[2] == "Next: look for other features or more rows before anything else."
     assert set(judgement.comparison["verdict"]) == {"no better than a constant"}
 
@@ -419,6 +425,48 @@ def test_one_task(rng):
     assert "one task" in summary["related"][0]
     assert "canvas" not in document.tags
     assert "There is one task, and nobody to share with." in document.text
+
+
+def test_a_single_relation_is_named_and_not_called_the_steadiest(rng):
+    X, Y = named_tasks(rng, list("abc"))
+    Y["b"] = Y["a"] + 0.1 * rng.standard_normal(len(X))
+    est = MultiTaskRegressor(Sparse(0.3), alpha=1e-2).fit(X, Y)
+    stability = edge_stability(est, X, Y, 10)
+    summary, _ = read(est, stability=stability.assign(stable=stability["task_b"] == "b"))
+    (one,) = summary["graphs"][0]["relations"]
+    pair = f"{'abc'[one['a']]} and {'abc'[one['b']]}"
+    words = read_aloud(summary, summary["related"])
+    assert words.startswith("1 of 3 pairs of tasks is found related on more than nine tenths of random halves of the ")
+    assert f"rows: {pair}, with a " in words
+    assert "steadiest" not in words
+
+
+@pytest.mark.parametrize("penalty", ["independent", Sparse(0.9)])
+def test_gaps_along_the_way_end_at_the_gap_of_the_fit(penalty, rng):
+    X, Y = named_tasks(rng, NAMES)
+    proof = read(MultiTaskRegressor(penalty).fit(X, Y))[0]["certificate"]
+    assert proof["history"][-1] == pytest.approx(proof["gap"], rel=1e-3)
+    assert min(proof["history"]) >= proof["gap"]
+
+
+def test_the_graph_of_a_model_beside_the_one_that_is_kept_is_said_to_be(rng):
+    X, Y = named_tasks(rng, NAMES)
+    stability = edge_stability(MultiTaskRegressor(Sparse(0.9)), X, Y, 6)
+    beside, added = "They are of a model beside the one that is kept", "here they are added to it"
+    for params, said in (
+        ({}, ""),
+        ({"penalty": "independent"}, beside),
+        ({"penalty": "independent", "common": 1.0}, added),
+    ):
+        _, document = read(MultiTaskRegressor(**params).fit(X, Y), stability=stability)
+        assert [one in document.text for one in (beside, added)] == [one == said for one in (beside, added)]
+
+
+def test_a_rule_for_scales_is_shown_where_there_are_some(rng):
+    X, Y = named_tasks(rng, NAMES)
+    for rounds in (0, 1):
+        summary, _ = read(MultiTaskRegressor(kernel="rbf", gamma=0.1, metric_rounds=rounds).fit(X, Y))
+        assert ("metric_rule" in [row["name"] for row in summary["parameters"]]) == bool(rounds)
 
 
 def test_two_tasks_in_one_relation(rng):
@@ -684,6 +732,9 @@ def test_short_numbers_have_no_powers_of_ten_where_they_need_none(value, text):
 
 def test_scores_along_mu_are_drawn_with_their_errors():
     path = {"mus": [0.1, 0.5, 0.9], "n_edges": [0, 1, 3], "scoring": "r2", "errors": [0.1, 0.2, 0.1]}
+    near = draw_path({**path, "scores": [0.9977, 0.9979, 0.9978], "errors": [0.0, 0.0, 0.0]})
+    assert ">0.9977<" in near
+    assert ">0.9979<" in near
     drawn = draw_path({**path, "scores": [0.5, 0.5004, 0.4996]})
     band = re.search(r'class="band" d="M([^"]*)Z"', drawn)[1]
     heights = [float(point.split(",")[1]) for point in band.split("L")]

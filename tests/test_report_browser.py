@@ -149,6 +149,26 @@ def test_ticks_between_weights_of_both_signs_hold_zero(browser, pages, tmp_path)
     page.close()
 
 
+def test_ticks_look_different_and_count_whole_pairs(browser, pages, tmp_path):
+    """Of few pairs, and of scores that hardly change along mu."""
+    summary = summarize(pages["usual"].est, **pages["usual"].results)
+    path = summary["path"]
+    path["n_edges"] = [int(k > 1) for k in range(len(path["mus"]))]
+    path["scores"], path["errors"] = np.linspace(0.9972, 0.9984, len(path["mus"])).tolist(), [0.0] * len(path["mus"])
+    file = tmp_path / "page.html"
+    file.write_text(render(summary), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    page.wait_for_selector("#path-canvas .axis text")
+    ticks = page.locator("#path-canvas .axis text[text-anchor=end]").all_text_contents()
+    scores = [tick for tick in ticks if tick.startswith("0.99")]
+    assert len(set(scores)) == len(scores) > 1
+    # The last of two panels: pairs, then scores.
+    first = ticks.index(scores[0])
+    assert ticks[first - 2 : first] == ["0", "1"]
+    page.close()
+
+
 def test_without_javascript_there_are_pictures(browser, pages):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -14,7 +14,7 @@ from skmtl.plotting.names import cut, split_name, tell_apart
 from skmtl.report.intervals import interval_charts
 from skmtl.report.numbers import FILTERS
 from skmtl.report.pictures import draw_graph, draw_matrix, draw_path, draw_predictions, shown_matrix
-from skmtl.report.related import describe_nearest, describe_unjudged, unjudged_tasks, weak_tasks
+from skmtl.report.related import able_tasks, describe_nearest, describe_unjudged, unjudged_tasks, weak_tasks
 
 # The parts of the script, in this order, make one function.
 SCRIPT = ("base", "graph", "matrix", "charts", "tables", "start")
@@ -73,6 +73,7 @@ def render(summary: dict[str, Any]) -> str:
         summary=summary,
         views=[_view(summary, graph, markup) for graph in summary["graphs"]],
         nearest=describe_nearest(summary) if summary["stability"] is not None else [],
+        n_able=len(able_tasks(summary)),
         few_tasks=FEW_TASKS,
         room=round(edges_allowed(MAX_FALSE, len(summary["tasks"])), 1),
         common=any(row["name"] == "common" and row["value"] for row in summary["parameters"]),

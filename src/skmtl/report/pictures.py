@@ -137,7 +137,9 @@ def _panel(
     low, high = min(value - error for _, value, error in known), max(value + error for _, value, error in known)
     low = min(low, 0.0) if errors is None else low
     high = high if high > low else low + 1.0
-    height, form = CHART_HEIGHT - 30, ".0f" if errors is None else ".3g"
+    # As many digits as it takes for the ends to look different.
+    digits = next((k for k in range(3, 6) if f"{low:.{k}g}" != f"{high:.{k}g}"), 6)
+    height, form = CHART_HEIGHT - 30, ".0f" if errors is None else f".{digits}g"
 
     def up(value: float) -> float:
         return top + 10 + height - (value - low) / (high - low) * height

@@ -90,7 +90,8 @@ class FeatureColumns:
         if self.many:
             done.append(f"{_count(self.many, 'text')} of many values: hashed into columns.")
         if self.dates:
-            done.append(f"{_count(list(self.dates), 'date')}: a trend, the season, the day of the week and the hour.")
+            parts = "a trend, the season, the day of the week and the hour, as far as rows differ in them"
+            done.append(f"{_count(list(self.dates), 'date')}: {parts}.")
         done += [f"Left out: {name!r}, {reason}." for name, reason in self.left_out.items()]
         return " ".join([*done, *self.remarks])
 
