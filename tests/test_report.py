@@ -260,7 +260,7 @@ def test_tasks_with_names_alike_are_told_apart_wherever_they_stand(rng):
     est = MultiTaskRegressor(Sparse(1.0), alpha=1e-2).fit(X, Y)
     judged = judge_model(est, X, Y)
     summary, document = read(est, comparison=judged.comparison, predictions=judged.predictions)
-    labels = tell_apart(ALIKE)
+    labels = tell_apart(ALIKE, 22)
     assert set(labels) <= set(document.words)
     # Whole for paper, and for those who point at it.
     assert set(ALIKE) <= set(document.words)
@@ -268,6 +268,22 @@ def test_tasks_with_names_alike_are_told_apart_wherever_they_stand(rng):
     assert all(f'<bdi class="name alike" title="{name}"><span class="short">' in page for name in ALIKE)
     still = "".join(re.findall(r"<noscript>(.*?)</noscript>", page, re.DOTALL))
     assert all(f">{label}</text>" in still for most in (18, 14) for label in tell_apart(ALIKE, most))
+
+
+def test_names_that_look_alike_only_when_cut_are_whole_where_there_is_room(rng):
+    names = [f"assay {k} of plate 10" for k in (101, 102, 103)]
+    X, Y = named_tasks(rng, names)
+    page = render(summarize(MultiTaskRegressor().fit(X, Y)))
+    assert all(f'<span class="short">{name}</span>' in page for name in names)
+
+
+@pytest.mark.parametrize(("n_tasks", "scrolls"), [(20, False), (40, True)])
+def test_tables_of_few_rows_are_seen_whole(n_tasks, scrolls, rng):
+    X, Y = named_tasks(rng, [f"task {t}" for t in range(n_tasks)])
+    est = MultiTaskRegressor("independent").fit(X, Y)
+    page = render(summarize(est, comparison=judge_model(est, X, Y, cv=2).comparison))
+    assert ('class="scroll framed tall method"' in page) == scrolls
+    assert ('class="scroll framed method"' in page) != scrolls
 
 
 def test_of_how_many_rows_the_path_is_learned_is_said_where_the_model_has_more(full):

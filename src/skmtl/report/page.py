@@ -103,8 +103,8 @@ def render(summary: dict[str, Any]) -> str:
 
 def _alike(names: list[str]) -> dict[int, str]:
     """Labels of the tasks whose names would look like that of another where there is little room, by number."""
-    labels = enumerate(zip(tell_apart(names), names, strict=True))
-    return {i: label for i, (label, name) in labels if label != cut(name)}
+    labels = enumerate(zip(tell_apart(names), tell_apart(names, LABEL), names, strict=True))
+    return {i: label for i, (short, label, name) in labels if short != cut(name)}
 
 
 def embed(data: Any) -> str:

@@ -43,10 +43,10 @@ def describe_related(summary: dict[str, Any]) -> Sentence:
         return ["The two tasks, ", able[0], " and ", able[1], f", are {how}.", *rest]
     pair: Sentence = [strongest["a"], " and ", strongest["b"], f", with a {sign} weight.", *rest]
     if len(relations) == 1:
-        return [f"1 of {n_pairs} pairs of tasks is {found}: ", *pair]
-    many = "All" if len(relations) == n_pairs else f"{len(relations)} of"
+        return [f"1 of {n_pairs:,} pairs of tasks is {found}: ", *pair]
+    many = "All" if len(relations) == n_pairs else f"{len(relations):,} of"
     most = "steadiest" if stable else "strongest"
-    return [f"{many} {n_pairs} pairs of tasks are {found}; the {most} relation is between ", *pair]
+    return [f"{many} {n_pairs:,} pairs of tasks are {found}; the {most} relation is between ", *pair]
 
 
 def _how_signed(summary: dict[str, Any], sign: str) -> str:
@@ -58,7 +58,7 @@ def _how_signed(summary: dict[str, Any], sign: str) -> str:
 
 
 def _none_of(n_pairs: int) -> str:
-    return "The two tasks are not" if n_pairs == 1 else f"None of the {n_pairs} pairs of tasks is"
+    return "The two tasks are not" if n_pairs == 1 else f"None of the {n_pairs:,} pairs of tasks is"
 
 
 def count_pairs(n_tasks: int) -> int:
@@ -136,8 +136,8 @@ def _used(summary: dict[str, Any]) -> str:
         return f" The model that predicts {APART[summary['method']]}."
     if n_pairs == 1:
         return f" The model that predicts {'joins them' if used else 'does not join them'}."
-    many = f"all {n_pairs}" if used == n_pairs else f"{used or 'none'} of the {n_pairs}"
-    return f" The model that predicts joins {many} pairs."
+    many = "all" if used == n_pairs else f"{used:,} of the" if used else "none of the"
+    return f" The model that predicts joins {many} {n_pairs:,} pairs."
 
 
 def _why_none(summary: dict[str, Any]) -> str:

@@ -67,16 +67,22 @@ function drawGraph(view, { groups, places, order, edges: listed }) {
       nodes.get(t).firstChild.setAttribute("cx", x.toFixed(1));
       nodes.get(t).firstChild.setAttribute("cy", y.toFixed(1));
       const w = ruler.measureText(text.textContent).width + 4, gap = radius + 3;
-      const choices = [
+      const aside = 0.75 * gap, choices = [
         ["middle", x, y + gap + 11, [x - w / 2, y + gap, x + w / 2, y + gap + 14]],
         ["middle", x, y - gap - 2, [x - w / 2, y - gap - 13, x + w / 2, y - gap + 1]],
         ["start", x + gap, y + 4, [x + gap, y - 7, x + gap + w, y + 7]],
         ["end", x - gap, y + 4, [x - gap - w, y - 7, x - gap, y + 7]],
+        ...[1, -1].flatMap((s) => [
+          ["start", x + aside, y + s * aside + 4 + 5 * s, [x + aside, y + s * aside - 7 + 5 * s, x + aside + w, y + s * aside + 7 + 5 * s]],
+          ["end", x - aside, y + s * aside + 4 + 5 * s, [x - aside - w, y + s * aside - 7 + 5 * s, x - aside, y + s * aside + 7 + 5 * s]],
+        ]),
       ];
       // Above a task whose lines lead downwards, so that none crosses its name.
       if (down.get(t) > 0) choices.unshift(...choices.splice(1, 1));
       const inside = ([, , , box]) => box[0] >= 0 && box[2] <= width && box[1] >= 0 && box[3] <= height;
-      const free = choices.find((c) => inside(c) && !taken.some((box) => overlaps(c[3], box)));
+      const able = choices.filter((c) => inside(c) && !taken.some((box) => overlaps(c[3], box)));
+      // The first that no line crosses, or as few as can be.
+      const free = nearest(able, (c) => edges.filter((edge) => crosses(c[3], spots[edge.a], spots[edge.b])).length, Infinity);
       const chosen = free || choices.find(inside) || choices[0];
       if (free) taken.push(free[3]);
       text.classList.toggle("crowded", !free);
@@ -84,6 +90,20 @@ function drawGraph(view, { groups, places, order, edges: listed }) {
       text.setAttribute("x", clamp(chosen[1], 2, width - 2).toFixed(1));
       text.setAttribute("y", chosen[2].toFixed(1));
     }
+  }
+
+  /* Whether a line passes through a box: the part of it between the sides, and between top and bottom. */
+  function crosses([left, top, right, bottom], [x1, y1], [x2, y2]) {
+    let [from, to] = [0, 1];
+    for (const [start, step, low, high] of [[x1, x2 - x1, left, right], [y1, y2 - y1, top, bottom]]) {
+      if (Math.abs(step) < 1e-9) {
+        if (start < low || start > high) return false;
+        continue;
+      }
+      const ends = [(low - start) / step, (high - start) / step];
+      [from, to] = [Math.max(from, Math.min(...ends)), Math.min(to, Math.max(...ends))];
+    }
+    return from < to;
   }
 
   function clear() {
