@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import html.parser
+import itertools
 import json
 import re
 from types import SimpleNamespace
@@ -268,6 +269,29 @@ def test_tasks_with_names_alike_are_told_apart_wherever_they_stand(rng):
     assert all(f'<bdi class="name alike" title="{name}"><span class="short">' in page for name in ALIKE)
     still = "".join(re.findall(r"<noscript>(.*?)</noscript>", page, re.DOTALL))
     assert all(f">{label}</text>" in still for most in (18, 14) for label in tell_apart(ALIKE, most))
+
+
+def test_names_in_a_still_chain_do_not_lie_upon_one_another(rng):
+    X, Y = named_tasks(rng, [f"quantity {t} of the plant" for t in range(4)])
+    A = np.eye(4) + np.diag([0.4, 0.5, 0.4], 1) + np.diag([0.4, 0.5, 0.4], -1)
+    summary, _ = read(MultiTaskRegressor(Fixed(A)).fit(X, Y))
+    graph = summary["graphs"][0]
+    drawn = draw_graph(summary, graph, graph["relations"])
+    texts = re.findall(r'<text x="(\d+)" y="(\d+)" text-anchor="(\w+)">([^<]*)</text>', drawn)
+    starts = {"start": 0.0, "middle": 0.5, "end": 1.0}
+    boxes = sorted((float(x) - starts[anchor] * 7 * len(name), 7 * len(name), int(y)) for x, y, anchor, name in texts)
+    assert len(boxes) == 4
+    for (start, width, y), (other, _, level) in itertools.combinations(boxes, 2):
+        assert start + width < other or abs(y - level) > 15
+    # A chain is flat, and so is its picture.
+    assert float(re.search(r'viewBox="0 0 \d+ (\d+)"', drawn)[1]) < 120
+
+
+@pytest.mark.parametrize(("name", "mark"), [("costs, net", ";"), ("costs", ",")])
+def test_names_with_commas_are_listed_with_semicolons(name, mark, rng):
+    X, Y = named_tasks(rng, ["a", name, "c"])
+    page = render(summarize(MultiTaskRegressor("independent").fit(X, Y), about={"tasks": ["a", name, "c"]}))
+    assert f'<bdi class="name" title="{name}">{name}</bdi>{mark}</span>' in page
 
 
 def test_names_that_look_alike_only_when_cut_are_whole_where_there_is_room(rng):

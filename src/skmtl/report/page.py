@@ -74,6 +74,7 @@ def render(summary: dict[str, Any]) -> str:
         views=[_view(summary, graph, markup) for graph in summary["graphs"]],
         nearest=describe_nearest(summary) if summary["stability"] is not None else [],
         n_able=len(able_tasks(summary)),
+        mark=_mark(summary),
         few_tasks=FEW_TASKS,
         room=round(edges_allowed(MAX_FALSE, len(summary["tasks"])), 1),
         common=any(row["name"] == "common" and row["value"] for row in summary["parameters"]),
@@ -99,6 +100,13 @@ def render(summary: dict[str, Any]) -> str:
         style_hash=_hash(style),
         data=markup(embed(_page_data(summary))),
     )
+
+
+def _mark(summary: dict[str, Any]) -> str:
+    """What stands between names in a list: a semicolon where some of them have commas."""
+    lists = [value for value in summary["about"].values() if isinstance(value, list)]
+    names = [task["name"] for task in summary["tasks"]] + [str(item) for value in lists for item in value]
+    return ";" if any("," in name for name in names) else ","
 
 
 def _alike(names: list[str]) -> dict[int, str]:

@@ -23,7 +23,7 @@ function drawGraph(view, { groups, places, order, edges: listed }) {
   const nodes = new Map(related.map((t) => {
     const group = make("g", { class: `node ${predictable[t] ? groupClass(groups[t]) : "moot"}`, tabindex: -1, role: "img", "aria-label": names[t] }, points);
     make("circle", { r: radius }, group);
-    make("text", {}, group, labels[0][t]);
+    make("text", {}, group);
     return [t, group];
   }));
   nodes.get(related[0]).setAttribute("tabindex", 0);
@@ -33,13 +33,16 @@ function drawGraph(view, { groups, places, order, edges: listed }) {
 
   function layOut(width) {
     // Few tasks need little room, and many no more than a screen.
-    const few = Math.min(1, related.length / 6), wanted = 60 + 35 * related.length * few;
-    const height = Math.round(Math.min(Math.max(width * (width < 600 ? 1.15 : 0.62) * few, wanted), clamp(20 * related.length, 600, 860)));
-    const sides = (width < 600 ? 52 : 70) + Math.max(0, width / 2 - 150) * (1 - few);
+    const few = Math.min(1, related.length / 6), wanted = 60 + 35 * related.length * few, narrow = width < 600;
+    const room = Math.min(Math.max(width * (narrow ? 1.15 : 0.62) * few, wanted), clamp(20 * related.length, 600, 860)) - 62;
+    const sides = (narrow ? 52 : 70) + Math.max(0, width / 2 - 150) * (1 - few);
+    // Places reach further from side to side; on a narrow screen, from top to bottom. What is flat takes less room.
+    const [across, up] = narrow ? [1, 0] : [0, 1], levels = related.map((t) => places[t][up]);
+    const highest = Math.max(...levels), height = Math.round(62 + Math.max(28, room * (highest - Math.min(...levels))));
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.setAttribute("width", width);
     svg.setAttribute("height", height);
-    spots = places.map((p) => p && [sides + p[0] * (width - 2 * sides), 26 + (1 - p[1]) * (height - 62)]);
+    spots = places.map((p) => p && [sides + p[across] * (width - 2 * sides), 26 + (highest - p[up]) * room]);
     for (const edge of edges) {
       const [[x1, y1], [x2, y2]] = [spots[edge.a], spots[edge.b]];
       for (const [key, value] of Object.entries({ x1, y1, x2, y2 })) edge.line.setAttribute(key, value.toFixed(1));
@@ -66,6 +69,7 @@ function drawGraph(view, { groups, places, order, edges: listed }) {
       const [x, y] = spots[t], text = nodes.get(t).lastChild;
       nodes.get(t).firstChild.setAttribute("cx", x.toFixed(1));
       nodes.get(t).firstChild.setAttribute("cy", y.toFixed(1));
+      text.textContent = labels[width < 600 ? 1 : 0][t];
       const w = ruler.measureText(text.textContent).width + 4, gap = radius + 3;
       const aside = 0.75 * gap, choices = [
         ["middle", x, y + gap + 11, [x - w / 2, y + gap, x + w / 2, y + gap + 14]],
