@@ -112,7 +112,7 @@ def _find_groups(strength: Array) -> NDArray[np.intp]:
 
 
 def _merge(strength: Array, found: list[set[int]]) -> list[set[int]]:
-    """Communities, with those made one that are joined more strongly than one of them holds together.
+    """Communities, with those made one that are joined more strongly than either of them holds together.
 
     Modularity cuts a chain in its middle, be that its strongest relation or not.
     """
@@ -120,7 +120,7 @@ def _merge(strength: Array, found: list[set[int]]) -> list[set[int]]:
     while True:
         within = [strength[np.ix_(part, part)].max() for part in parts]
         pairs = ((i, j) for i in range(len(parts)) for j in range(i))
-        between = {(i, j): strength[np.ix_(parts[i], parts[j])].max() - min(within[i], within[j]) for i, j in pairs}
+        between = {(i, j): strength[np.ix_(parts[i], parts[j])].max() - max(within[i], within[j]) for i, j in pairs}
         i, j = max(between, key=lambda pair: between[pair], default=(0, 0))
         if between.get((i, j), 0.0) <= 0.0:
             return [set(part) for part in parts]

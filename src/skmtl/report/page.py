@@ -140,6 +140,7 @@ def _view(summary: dict[str, Any], graph: dict[str, Any], markup: Any) -> dict[s
         **graph,
         "n_drawn": len(drawn),
         "picture": markup(draw_graph(summary, graph, drawn)),
+        "members": [[i for i in graph["order"] if graph["groups"][i] == k] for k in range(graph["n_groups"])],
         "counted": any("frequency" in one for one in graph["relations"]),
         "alone": [i for i in graph["order"] if graph["groups"][i] < 0 and summary["tasks"][i]["predictable"]],
     }

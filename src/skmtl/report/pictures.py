@@ -15,7 +15,7 @@ NODE_LABEL, ROW_LABEL = 18, 14
 # A name whose node is nearer to a side of the picture than this begins or ends at the node.
 NEAR_SIDE = 90
 # Width and height of a letter there, about, where screens are small.
-LETTER = 8.0, 16.0
+LETTER = 8.8, 18.0
 # Cells of the matrix are drawn level by level: one path for each sign and shade.
 SHADES, MATRIX = 6, 340
 CHART, CHART_HEIGHT, MARGIN = 480, 130, 58
@@ -97,7 +97,8 @@ def _node(task: dict[str, Any], label: str, group: int, x: float, y: float, down
     at = y - 12 if down else y + 21
     anchor, shift = _anchor(x)
     text = f'<text x="{x + shift:.0f}" y="{at:.0f}" text-anchor="{anchor}">{escape(label)}</text>'
-    circle = f'<circle cx="{x:.0f}" cy="{y:.0f}" r="7"><title>{escape(task["name"])}</title></circle>'
+    radius, title = 4 if down is None else 7, escape(task["name"])
+    circle = f'<circle cx="{x:.0f}" cy="{y:.0f}" r="{radius}"><title>{title}</title></circle>'
     return f'<g class="node {kind}">{circle}{"" if down is None else text}</g>'
 
 
@@ -141,7 +142,7 @@ def draw_path(path: dict[str, Any]) -> str:
     if any(score is not None for score in path["scores"]):
         panels.append(
             (
-                f"{call_score(path['scoring'] or 'score')} on held-out rows, \N{PLUS-MINUS SIGN} standard error",
+                f"{call_score(path['scoring'] or 'score')} on held-out rows, \N{PLUS-MINUS SIGN} error",
                 path["scores"],
                 path["errors"],
             )

@@ -60,7 +60,7 @@ function drawPath(host) {
         curves.map((c) => ({ values: c.weights, kind: sign(c.weights[c.weights.length - 1]) })), { zero: true });
     add("related pairs", 90, [{ values: n_edges, kind: "main" }], { zero: true, whole: true });
     if (hasScores)
-      add(`${scoring} on held-out rows, ± standard error`, 110, [{
+      add(`${scoring} on held-out rows, ± error`, 110, [{
         values: scores, kind: "main",
         low: scores.map((s, k) => s === null ? null : s - (errors[k] || 0)),
         high: scores.map((s, k) => s === null ? null : s + (errors[k] || 0)),
