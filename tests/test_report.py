@@ -374,7 +374,7 @@ def test_many_tasks_show_their_strongest_relations_only(rng):
     drawn = json.loads(Document(page).scripts[0])["graphs"][0]["edges"]
     assert len(summary["relations"]) == 1770
     assert len(drawn) == 120
-    assert "The 120 strongest of 1770 are drawn." in page
+    assert "The 120 strongest of 1,770 are drawn." in page
     weakest = min(abs(edge[2]) for edge in drawn)
     assert sum(abs(one["weight"]) > 1.01 * weakest for one in summary["relations"]) <= 120
 
