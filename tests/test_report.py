@@ -532,6 +532,12 @@ def test_where_no_relation_comes_back_the_nearest_is_named(rng):
     assert nearest in read_aloud(summary, summary["related"])
     # Three pairs: q^2 / (0.8 * 3) <= 1.
     assert "no more than 1.5 on average" in document.text
+    # Where no pair is found at all, the bound is not the reason, and there is no table of frequencies.
+    nothing = stability.iloc[:0]
+    assert nothing.attrs["false_bound"] == stability.attrs["false_bound"]
+    _, document = read(est, stability=nothing)
+    assert "There is none here; none is found on any of them." in document.text
+    assert "on average may be related" not in document.text
     summary, document = read(est, stability=edge_stability(MultiTaskRegressor(Sparse(0.0)), X, Y, 4))
     assert "; none is found on any of them. The model that" in read_aloud(summary, summary["related"])
     assert "on average may be related" not in document.text

@@ -77,7 +77,7 @@ function drawPath(host) {
       make("line", { class: "chosen", x1: at(mu), x2: at(mu), y1: 18 + 14 * k, y2: floor }, svg);
       const end = at(mu) > width / 2;
       const axis = make("g", { class: "axis" }, svg);
-      make("text", { x: at(mu) + (end ? 4 : -4), y: 12 + 14 * k, "text-anchor": end ? "end" : "start" }, axis, `${words}: mu = ${number(mu)}`);
+      make("text", { class: "flag", x: at(mu) + (end ? 4 : -4), y: 12 + 14 * k, "text-anchor": end ? "end" : "start" }, axis, `${words}: mu = ${number(mu)}`);
     });
     for (const panel of panels) drawPanel(svg, panel, x, width, margin);
     const axis = make("g", { class: "axis" }, svg);
