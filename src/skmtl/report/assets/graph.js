@@ -31,13 +31,20 @@ function drawGraph(view, { groups, places, order, edges: listed }) {
   const edgesOf = (t) => shown().filter((edge) => edge.a === t || edge.b === t).reverse();
   const other = (edge, t) => (edge.a === t ? edge.b : edge.a);
 
+  // Places reach further from side to side; on a narrow screen they may be turned, where more names find room then.
   function layOut(width) {
+    const hidden = (turned) => { drawAt(width, turned); return points.querySelectorAll(".crowded").length; };
+    if (width >= 600 || hidden(true) > hidden(false)) drawAt(width, false);
+    else drawAt(width, true);
+  }
+
+  function drawAt(width, turned) {
     // Few tasks need little room, and many no more than a screen.
     const few = Math.min(1, related.length / 6), wanted = 60 + 35 * related.length * few, narrow = width < 600;
     const room = Math.min(Math.max(width * (narrow ? 1.15 : 0.62) * few, wanted), clamp(20 * related.length, 600, 860)) - 62;
     const sides = (narrow ? 52 : 70) + Math.max(0, width / 2 - 150) * (1 - few);
-    // Places reach further from side to side; on a narrow screen, from top to bottom. What is flat takes less room.
-    const [across, up] = narrow ? [1, 0] : [0, 1], levels = related.map((t) => places[t][up]);
+    // What is flat takes less room.
+    const [across, up] = turned ? [1, 0] : [0, 1], levels = related.map((t) => places[t][up]);
     const highest = Math.max(...levels), height = Math.round(62 + Math.max(28, room * (highest - Math.min(...levels))));
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.setAttribute("width", width);
