@@ -197,7 +197,7 @@ def test_gaps_in_features_are_filled_and_odd_columns_said(run, rng, tmp_path):
     assert "1 category" in out
     assert "'nothing', which has no values" in out
     assert "'name', text with 40 different values" in out
-    assert "1 infinite value of 'x2' count as missing" in out
+    assert "1 infinite value of 'x2' counts as missing" in out
     new = table.head(3).assign(colour=["green", None, "red"], x1=np.nan)
     new.to_csv("new.csv", index=False)
     assert run("predict", "run/model.skops", "new.csv", "--out", "p.csv")[0] == 0

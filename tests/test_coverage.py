@@ -74,7 +74,10 @@ def test_the_report_says_whether_intervals_hold(problem):
     assert "Of 2,500 rows 1,000 were drawn, and every one of them was held out once and predicted" in page
     # Intervals that are much too short are not praised.
     narrow = found.assign(covered=found["covered"] & (np.arange(len(found)) % 2 == 0))
-    assert "do not hold quite what they say" in summarize(est, intervals=narrow)["intervals"]["verdict"]
+    assert "hold fewer labels than they say" in summarize(est, intervals=narrow)["intervals"]["verdict"]
+    mixed = narrow.assign(covered=narrow["covered"] | (narrow["coverage"] == 0.5))
+    mixed.loc[mixed["coverage"] == 0.5, ["low", "high"]] = -1e3, 1e3
+    assert "do not hold quite what they say" in summarize(est, intervals=mixed)["intervals"]["verdict"]
 
 
 def test_a_target_that_is_always_the_same_does_not_make_intervals_wrong(problem):
@@ -92,8 +95,8 @@ def test_a_target_that_is_always_the_same_does_not_make_intervals_wrong(problem)
     # Too wide, and too short, is not excused by them.
     wide = found.assign(low=found["low"] - 1e3, high=found["high"] + 1e3, covered=True)
     short = found.assign(covered=found["covered"] & (found["task"] == "constant"))
-    for wrong in (wide, short):
-        assert "do not hold quite what they say" in summarize(est, intervals=wrong)["intervals"]["verdict"]
+    for wrong, word in ((wide, "more"), (short, "fewer")):
+        assert f"hold {word} labels than they say" in summarize(est, intervals=wrong)["intervals"]["verdict"]
 
 
 @pytest.mark.parametrize("value", [1.25, -3e-5, 7e9])
@@ -115,7 +118,7 @@ def test_a_label_that_its_interval_misses_by_rounding_is_within(problem, value):
     [
         (0.9000, "Intervals hold as many labels as they say, as far as chance lets us see."),
         (0.8945, "Intervals hold as many labels as they say, but for less than one in a hundred."),
-        (0.8800, "Intervals do not hold quite what they say: those of 90% hold 88%."),
+        (0.8800, "Intervals hold fewer labels than they say: those of 90% hold 88%."),
     ],
 )
 def test_of_many_labels_small_errors_are_not_called_wrong(problem, share, opening):

@@ -58,7 +58,7 @@ def test_the_first_excess_ends_the_search(bounds, chosen):
 
 
 def test_too_many_false_edges_at_once_are_told():
-    with pytest.warns(UserWarning, match=r"3\.0 of the stable edges may be false, more than max_false=1"):
+    with pytest.warns(UserWarning, match="more of the stable edges may be false than max_false=1"):
         assert stability._allow_false(np.array([3.0, 4.0]), 1.0) == 0
 
 

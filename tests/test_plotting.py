@@ -1,5 +1,6 @@
 """Displays draw the numbers they are given, and tasks are arranged by their relations."""
 
+import itertools
 import sys
 
 import matplotlib
@@ -73,6 +74,35 @@ def test_places_are_in_the_square_and_apart():
     # Tasks of one block stand nearer to one another than to the others.
     same = found.groups[related][:, None] == found.groups[related]
     assert distances[same & (distances > 0)].mean() < 0.6 * distances[~same].mean()
+
+
+def test_a_chain_is_not_cut_at_its_strongest_relation():
+    A = np.eye(5)
+    for i, weight in enumerate([0.5, 0.9, 0.4]):
+        A[i, i + 1] = A[i + 1, i] = weight
+    assert arrange(A).groups.tolist() == [0, 0, 0, 0, -1]
+    # It lies along the width of a picture, one task after the other.
+    x, y = arrange(A).places[:4].T
+    assert x.min() == 0.0
+    assert x.max() == 1.0
+    assert np.all(np.diff(x) > 0.1) or np.all(np.diff(x) < -0.1)
+    assert np.ptp(y) < 0.5
+    # Two groups with a weak relation between them stay two.
+    A = blocks(3, 3)
+    A[2, 3] = A[3, 2] = 0.5 * A[0, 1]
+    assert arrange(A).groups.tolist() == [0, 0, 0, 1, 1, 1]
+
+
+def test_names_in_a_graph_do_not_lie_upon_one_another():
+    """Of a chain, and of tasks without relations that stand in a row."""
+    A = np.eye(12)
+    for i, weight in enumerate([0.5, 0.9, 0.4]):
+        A[i, i + 1] = A[i + 1, i] = weight
+    display = GraphDisplay(A, [f"quantity {t} of plant {t}" for t in range(12)]).plot()
+    display.figure_.canvas.draw()
+    boxes = [text.get_window_extent() for text in display.ax_.texts]
+    assert len(boxes) == 12
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
 
 
 def test_an_arrangement_is_always_the_same():

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from skmtl import MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl.model_selection import describe_gains, quick_search, recommended
+from skmtl.model_selection.gains import WORDS
 from skmtl.penalties import Independent, Sparse
 from skmtl.report.summary import summarize
 from skmtl.tables import ColumnRoles, compare_table, make_problem
@@ -126,10 +127,10 @@ def test_gains_add_up_to_the_best_score(bent):
     search = MultiTaskRegressorCV(cv=3).fit(*bent)
     words = describe_gains(search)
     start = float(re.search(r"In the search R2 is (-?[\d.]+)", words)[1])
-    gains = [float(number) for number in re.findall(r" ([+-]\d+(?:\.\d+)?(?:e-\d+)?)", words)]
-    assert all(name in words for name in ("kernel (", "metric", "own strengths", "graph"))
+    gains = [float(number) for number in re.findall(r" adds (\d\.\d{3})\b", words)]
+    assert all(name in words for name in ("kernel adds", *WORDS.values()))
     assert all(gain > 0.0 for gain in gains)
-    assert ("nothing comes from" in words) == (len(gains) < 4)
+    assert ("nothing is gained by" in words) == (words.count(" adds ") < 4)
     assert start + sum(gains) == pytest.approx(np.nanmax(search.cv_results_["mean_test_score"]), abs=0.02)
     assert gains[0] + gains[1] > 0.3
     # The kernel is the one that does best without the other steps.
@@ -139,14 +140,14 @@ def test_gains_add_up_to_the_best_score(bent):
         for params, score in zip(results["params"], results["mean_test_score"], strict=True)
         if params["penalty"].get_params() == {"strengths": None} and not params["metric_rounds"] + params["common"]
     ]
-    assert f"kernel ({max(plain)[1]})" in words
+    assert f"the {max(plain)[1]} kernel adds" in words
 
 
 def test_gains_name_only_what_was_tried(bent):
     assert describe_gains(MultiTaskRegressorCV("independent", kernel="rbf", gammas=[0.1]).fit(*bent)) == ""
     words = describe_gains(MultiTaskRegressorCV(kernel="linear", mus=[0.9], cv=3).fit(*bent))
     assert "graph" in words
-    assert not any(name in words for name in ("metric", "strengths", "kernel ("))
+    assert not any(name in words for name in ("scaling", "a strength", "kernel adds"))
 
 
 def test_what_gains_nothing_is_said_without_a_number(rng):
@@ -154,9 +155,9 @@ def test_what_gains_nothing_is_said_without_a_number(rng):
     Y = X @ rng.standard_normal((3, 2)) + 0.1 * rng.standard_normal((60, 2))
     search = MultiTaskRegressorCV(kernel=["linear", "rbf"], gammas=[10.0], mus=[0.9], cv=3).fit(X, Y)
     words = describe_gains(search)
-    assert "nothing comes from other kernels" in words
-    assert "(linear)" not in words
-    assert not re.search(r"[+-]0\b(?!\.)", words)
+    assert "nothing is gained by other kernels" in words
+    assert "the linear kernel adds" not in words
+    assert "adds 0.000" not in words
 
 
 def test_categories_of_one_column_are_one_group():
@@ -175,13 +176,12 @@ def test_a_comparison_says_what_kernel_metric_and_graph_gained(bent):
     columns = [f"x{k}" for k in range(X.shape[1])] + [f"y{t}" for t in range(Y.shape[1])]
     problem = make_problem(pd.DataFrame(np.hstack([X, Y]), columns=columns), ColumnRoles(columns[X.shape[1] :]))
     comparison, reasons = compare_table(problem, ["trace"], search=quick_search(alphas=[1e-2], cv=3))
-    said = [reason for reason in reasons if "on top of it come" in reason]
+    said = [reason for reason in reasons if reason.startswith("In the search ")]
     assert len(said) == 1
-    assert all(name in said[0] for name in ("kernel (", "metric", "graph (trace"))
+    assert all(name in said[0] for name in ("kernel", WORDS["metric"], "the graph (trace"))
     whole = comparison.loc[comparison["task"] == "(all tasks)", "difference"].item()
-    assert float(re.search(r"graph \(trace[^)]*\) ([+-]\d+(?:\.\d+)?(?:e-\d+)?)", said[0])[1]) == pytest.approx(
-        whole, rel=0.05
-    )
+    amount = f"{abs(whole):.3f}" if abs(whole) >= 5e-4 else "less than 0.001"
+    assert f"the graph (trace, on rows that chose nothing) {'adds' if whole >= 0.0 else 'takes'} {amount}" in said[0]
 
 
 def candidate(kernel, penalty=None, *, rounds=0, common=0.0):
@@ -208,11 +208,11 @@ def test_the_kernel_that_gains_is_the_best_of_those_without_other_steps(other):
     step = "metric" if other["metric_rounds"] else "graph"
     step = "own strengths" if other["penalty"].get_params().get("strengths") else step
     start = "In the search R2 within folds is 0.125 for the linear kernel with independent tasks"
-    step_there = f"{step} with the laplacian kernel"
-    assert words == f"{start}; on top of it come kernel (rbf) +0.38, {step_there} +0.38."
+    there = f"{WORDS[step]} with the laplacian kernel adds 0.375."
+    assert words == f"{start}; the rbf kernel adds 0.375, {there}"
     # What is not asked for is not said, and what comes after it is counted from where it led.
-    assert describe_gains(search, ["kernel"]) == f"{start}; on top of it come kernel (rbf) +0.38."
-    assert describe_gains(search, [step]) == f"{start}; on top of it come {step_there} +0.38."
+    assert describe_gains(search, ["kernel"]) == f"{start}; the rbf kernel adds 0.375."
+    assert describe_gains(search, [step]) == f"{start}; {there}"
 
 
 def test_a_step_that_gains_nothing_is_idle():
@@ -220,14 +220,18 @@ def test_a_step_that_gains_nothing_is_idle():
     results = {"params": tried, "mean_test_score": np.array([0.5, 0.25, 0.75, 0.75])}
     best = SimpleNamespace(kernel="rbf", metric_rounds=1)
     search = SimpleNamespace(cv_results_=results, best_estimator_=best, scoring_="r2")
-    start = "In the search R2 within folds is 0.5 for the linear kernel with independent tasks"
-    gained = "on top of it come metric with the rbf kernel +0.25."
+    start = "In the search R2 within folds is 0.500 for the linear kernel with independent tasks"
+    start = f"{start}; scaling the features with the rbf kernel adds 0.250; nothing is gained by"
     # Another kernel that gains nothing alone is used with the metric.
-    assert describe_gains(search) == f"{start}; nothing comes from other kernels alone, graph; {gained}"
+    assert describe_gains(search) == f"{start} other kernels alone or the graph."
     best.kernel = "linear"
-    assert describe_gains(search) == f"{start}; nothing comes from other kernels, graph; {gained}"
+    assert describe_gains(search) == f"{start} other kernels or the graph."
     # And so is a metric that gains nothing but with the graph.
     results["mean_test_score"] = np.array([0.5, 0.25, 0.5, 0.75])
-    assert "nothing comes from other kernels, metric alone; " in describe_gains(search)
+    assert describe_gains(search).endswith("; nothing is gained by other kernels or scaling the features alone.")
+    # What three decimals do not show is small, and not nothing; and so is a score near zero.
+    results["mean_test_score"] = np.array([-2e-5, -1.0, 1e-5, 2e-4])
+    said = "0.000 for the linear kernel with independent tasks; scaling the features with the rbf kernel adds less than"
+    assert f"is {said} 0.001, the graph adds less than 0.001;" in describe_gains(search)
     results["mean_test_score"] = np.full(4, np.nan)
     assert describe_gains(search) == ""

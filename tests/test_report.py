@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import html.parser
+import itertools
 import json
 import re
 from types import SimpleNamespace
@@ -22,7 +23,7 @@ from skmtl import (
     edge_stability,
     structure_path,
 )
-from skmtl.model_selection import judge_model, readable_graph
+from skmtl.model_selection import judge_model
 from skmtl.model_selection.held_out import describe_comparison
 from skmtl.model_selection.verdict import ALL_TASKS
 from skmtl.penalties import PENALTIES, Fixed, Sparse
@@ -179,7 +180,7 @@ def test_tasks_whose_labels_are_all_the_same_are_not_judged_and_not_called_relat
     assert all(one["moot"] == (5 in (one["a"], one["b"])) for one in summary["relations"])
     rows = summary["comparison"]["methods"][0]["tasks"]
     assert [row["verdict"] == "not judged" for row in rows] == [False] * 5 + [True]
-    assert "1 task is left out of this, with labels all the same." in spoken(summary)[1]
+    assert " f is left out of this, with labels all the same." in spoken(summary)[1]
     assert re.search("10 pairs.*left out.*15 pairs", spoken(summary)[1])
     assert "leave out f, or get labels that differ" in spoken(summary)[2]
     assert "for no clear gain" not in document.text
@@ -193,10 +194,16 @@ def test_noise_is_called_worse_than_a_constant_first(rng):
     X, Y = rng.standard_normal((60, 5)), rng.standard_normal((60, 3))
     est = MultiTaskRegressor(Sparse(1.0), alpha=1e-3).fit(X, Y)
     judgement = judge_model(est, X, Y)
-    summary, _ = read(est, comparison=judgement.comparison, stability=readable_graph(est, X, Y, 10))
+    stability = edge_stability(MultiTaskRegressor(Sparse(0.7), alpha=1e-3), X, Y, 10)
+    summary, document = read(est, comparison=judgement.comparison, stability=stability)
     words = spoken(summary)
     assert words[0].startswith("Worse than a constant: ")
-    assert words[1].startswith("No task is called related to another")
+    why = "for none is predicted clearly better than by a constant."
+    assert words[1] == f"No task is called related to another, {why}"
+    # Pairs are found on halves all the same, and nothing denies it.
+    assert stability["frequency"].max() > 0.0
+    assert f"There is none here, {why}" in document.text
+    assert "on any of them" not in document.text
     assert words[2] == "Next: look for other features or more rows before anything else."
     assert set(judgement.comparison["verdict"]) == {"no better than a constant"}
 
@@ -254,7 +261,7 @@ def test_tasks_with_names_alike_are_told_apart_wherever_they_stand(rng):
     est = MultiTaskRegressor(Sparse(1.0), alpha=1e-2).fit(X, Y)
     judged = judge_model(est, X, Y)
     summary, document = read(est, comparison=judged.comparison, predictions=judged.predictions)
-    labels = tell_apart(ALIKE)
+    labels = tell_apart(ALIKE, 22)
     assert set(labels) <= set(document.words)
     # Whole for paper, and for those who point at it.
     assert set(ALIKE) <= set(document.words)
@@ -262,6 +269,45 @@ def test_tasks_with_names_alike_are_told_apart_wherever_they_stand(rng):
     assert all(f'<bdi class="name alike" title="{name}"><span class="short">' in page for name in ALIKE)
     still = "".join(re.findall(r"<noscript>(.*?)</noscript>", page, re.DOTALL))
     assert all(f">{label}</text>" in still for most in (18, 14) for label in tell_apart(ALIKE, most))
+
+
+def test_names_in_a_still_chain_do_not_lie_upon_one_another(rng):
+    X, Y = named_tasks(rng, [f"quantity {t} of the plant" for t in range(4)])
+    A = np.eye(4) + np.diag([0.4, 0.5, 0.4], 1) + np.diag([0.4, 0.5, 0.4], -1)
+    summary, _ = read(MultiTaskRegressor(Fixed(A)).fit(X, Y))
+    graph = summary["graphs"][0]
+    drawn = draw_graph(summary, graph, graph["relations"])
+    texts = re.findall(r'<text x="(\d+)" y="(\d+)" text-anchor="(\w+)">([^<]*)</text>', drawn)
+    starts = {"start": 0.0, "middle": 0.5, "end": 1.0}
+    boxes = sorted((float(x) - starts[anchor] * 7 * len(name), 7 * len(name), int(y)) for x, y, anchor, name in texts)
+    assert len(boxes) == 4
+    for (start, width, y), (other, _, level) in itertools.combinations(boxes, 2):
+        assert start + width < other or abs(y - level) > 15
+    # A chain is flat, and so is its picture.
+    assert float(re.search(r'viewBox="0 0 \d+ (\d+)"', drawn)[1]) < 120
+
+
+@pytest.mark.parametrize(("name", "mark"), [("costs, net", ";"), ("costs", ",")])
+def test_names_with_commas_are_listed_with_semicolons(name, mark, rng):
+    X, Y = named_tasks(rng, ["a", name, "c"])
+    page = render(summarize(MultiTaskRegressor("independent").fit(X, Y), about={"tasks": ["a", name, "c"]}))
+    assert f'<bdi class="name" title="{name}">{name}</bdi>{mark}</span>' in page
+
+
+def test_names_that_look_alike_only_when_cut_are_whole_where_there_is_room(rng):
+    names = [f"assay {k} of plate 10" for k in (101, 102, 103)]
+    X, Y = named_tasks(rng, names)
+    page = render(summarize(MultiTaskRegressor().fit(X, Y)))
+    assert all(f'<span class="short">{name}</span>' in page for name in names)
+
+
+@pytest.mark.parametrize(("n_tasks", "scrolls"), [(20, False), (40, True)])
+def test_tables_of_few_rows_are_seen_whole(n_tasks, scrolls, rng):
+    X, Y = named_tasks(rng, [f"task {t}" for t in range(n_tasks)])
+    est = MultiTaskRegressor("independent").fit(X, Y)
+    page = render(summarize(est, comparison=judge_model(est, X, Y, cv=2).comparison))
+    assert ('class="scroll framed tall method"' in page) == scrolls
+    assert ('class="scroll framed method"' in page) != scrolls
 
 
 def test_of_how_many_rows_the_path_is_learned_is_said_where_the_model_has_more(full):
@@ -328,7 +374,7 @@ def test_many_tasks_show_their_strongest_relations_only(rng):
     drawn = json.loads(Document(page).scripts[0])["graphs"][0]["edges"]
     assert len(summary["relations"]) == 1770
     assert len(drawn) == 120
-    assert "The 120 strongest of 1770 are drawn." in page
+    assert "The 120 strongest of 1,770 are drawn." in page
     weakest = min(abs(edge[2]) for edge in drawn)
     assert sum(abs(one["weight"]) > 1.01 * weakest for one in summary["relations"]) <= 120
 
@@ -421,6 +467,48 @@ def test_one_task(rng):
     assert "There is one task, and nobody to share with." in document.text
 
 
+def test_a_single_relation_is_named_and_not_called_the_steadiest(rng):
+    X, Y = named_tasks(rng, list("abc"))
+    Y["b"] = Y["a"] + 0.1 * rng.standard_normal(len(X))
+    est = MultiTaskRegressor(Sparse(0.3), alpha=1e-2).fit(X, Y)
+    stability = edge_stability(est, X, Y, 10)
+    summary, _ = read(est, stability=stability.assign(stable=stability["task_b"] == "b"))
+    (one,) = summary["graphs"][0]["relations"]
+    pair = f"{'abc'[one['a']]} and {'abc'[one['b']]}"
+    words = read_aloud(summary, summary["related"])
+    assert words.startswith("1 of 3 pairs of tasks is found related on more than nine tenths of random halves of the ")
+    assert f"rows: {pair}, with a " in words
+    assert "steadiest" not in words
+
+
+@pytest.mark.parametrize("penalty", ["independent", Sparse(0.9)])
+def test_gaps_along_the_way_end_at_the_gap_of_the_fit(penalty, rng):
+    X, Y = named_tasks(rng, NAMES)
+    proof = read(MultiTaskRegressor(penalty).fit(X, Y))[0]["certificate"]
+    assert proof["history"][-1] == pytest.approx(proof["gap"], rel=1e-3)
+    assert min(proof["history"]) >= proof["gap"]
+
+
+def test_the_graph_of_a_model_beside_the_one_that_is_kept_is_said_to_be(rng):
+    X, Y = named_tasks(rng, NAMES)
+    stability = edge_stability(MultiTaskRegressor(Sparse(0.9)), X, Y, 6)
+    beside, added = "They are of a model beside the one that is kept", "here they are added to it"
+    for params, said in (
+        ({}, ""),
+        ({"penalty": "independent"}, beside),
+        ({"penalty": "independent", "common": 1.0}, added),
+    ):
+        _, document = read(MultiTaskRegressor(**params).fit(X, Y), stability=stability)
+        assert [one in document.text for one in (beside, added)] == [one == said for one in (beside, added)]
+
+
+def test_a_rule_for_scales_is_shown_where_there_are_some(rng):
+    X, Y = named_tasks(rng, NAMES)
+    for rounds in (0, 1):
+        summary, _ = read(MultiTaskRegressor(kernel="rbf", gamma=0.1, metric_rounds=rounds).fit(X, Y))
+        assert ("metric_rule" in [row["name"] for row in summary["parameters"]]) == bool(rounds)
+
+
 def test_two_tasks_in_one_relation(rng):
     X, Y = named_tasks(rng, ["a", "b"], n_groups=1)
     est = MultiTaskRegressor(Sparse(0.9)).fit(X, Y)
@@ -444,6 +532,12 @@ def test_where_no_relation_comes_back_the_nearest_is_named(rng):
     assert nearest in read_aloud(summary, summary["related"])
     # Three pairs: q^2 / (0.8 * 3) <= 1.
     assert "no more than 1.5 on average" in document.text
+    # Where no pair is found at all, the bound is not the reason, and there is no table of frequencies.
+    nothing = stability.iloc[:0]
+    assert nothing.attrs["false_bound"] == stability.attrs["false_bound"]
+    _, document = read(est, stability=nothing)
+    assert "There is none here; none is found on any of them." in document.text
+    assert "on average may be related" not in document.text
     summary, document = read(est, stability=edge_stability(MultiTaskRegressor(Sparse(0.0)), X, Y, 4))
     assert "; none is found on any of them. The model that" in read_aloud(summary, summary["related"])
     assert "on average may be related" not in document.text
@@ -684,6 +778,9 @@ def test_short_numbers_have_no_powers_of_ten_where_they_need_none(value, text):
 
 def test_scores_along_mu_are_drawn_with_their_errors():
     path = {"mus": [0.1, 0.5, 0.9], "n_edges": [0, 1, 3], "scoring": "r2", "errors": [0.1, 0.2, 0.1]}
+    near = draw_path({**path, "scores": [0.9977, 0.9979, 0.9978], "errors": [0.0, 0.0, 0.0]})
+    assert ">0.9977<" in near
+    assert ">0.9979<" in near
     drawn = draw_path({**path, "scores": [0.5, 0.5004, 0.4996]})
     band = re.search(r'class="band" d="M([^"]*)Z"', drawn)[1]
     heights = [float(point.split(",")[1]) for point in band.split("L")]

@@ -10,9 +10,10 @@ from reports import ALIKE, HOSTILE, everything, named_tasks
 
 from skmtl import MultiTaskRegressor
 from skmtl.model_selection import interval_coverage
-from skmtl.penalties import Sparse
+from skmtl.penalties import Fixed, Sparse
 from skmtl.plotting.names import tell_apart
 from skmtl.report import render, summarize
+from skmtl.report.page import LABEL
 
 CHROMIUM = os.environ.get("SKMTL_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 MISSING = "no Chromium: install it, or name it in SKMTL_CHROMIUM"
@@ -133,6 +134,34 @@ def test_graphs_and_heat_map_are_drawn(visit, pages):
     assert page.locator("#path-canvas .curve").count() > 5
 
 
+def test_no_line_crosses_a_name_where_there_is_room(browser, tmp_path):
+    """Of a chain of four tasks, and beside it a pair."""
+    X, Y = named_tasks(np.random.default_rng(0), [f"quantity number {t}" for t in range(6)])
+    A = np.eye(6)
+    for a, b, weight in ((0, 1, 0.4), (1, 2, 0.5), (2, 3, 0.3), (4, 5, 0.4)):
+        A[a, b] = A[b, a] = weight
+    file = tmp_path / "page.html"
+    file.write_text(render(summarize(MultiTaskRegressor(Fixed(A)).fit(X, Y))), encoding="utf-8")
+    for width in (390, 1400):
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        page.goto(file.as_uri())
+        page.wait_for_selector(".node text", state="attached")
+        found = page.evaluate(
+            """() => {
+                const names = [...document.querySelectorAll(".node text:not(.crowded)")];
+                const boxes = names.map(e => e.getBBox());
+                const within = (box, x, y) => x > box.x && x < box.x + box.width && y > box.y && y < box.y + box.height;
+                const lines = [...document.querySelectorAll(".edges line")];
+                const along = (line, k) => ["x", "y"].map(v =>
+                    line[v + 1].baseVal.value * (1 - k / 500) + line[v + 2].baseVal.value * k / 500);
+                return [boxes.length, lines.length, boxes.filter(box => lines.some(line =>
+                    [...Array(501).keys()].some(k => within(box, ...along(line, k))))).length];
+            }"""
+        )
+        assert found == [6, 4, 0]
+        page.close()
+
+
 def test_ticks_between_weights_of_both_signs_hold_zero(browser, pages, tmp_path):
     summary = summarize(pages["usual"].est, **pages["usual"].results)
     ends, n_mus = (-0.34, 0.11), len(summary["path"]["mus"])
@@ -146,6 +175,26 @@ def test_ticks_between_weights_of_both_signs_hold_zero(browser, pages, tmp_path)
     ticks = page.locator("#path-canvas .axis text[text-anchor=end]").all_text_contents()
     assert "0" in ticks
     assert not any("e-" in tick or "e\N{MINUS SIGN}" in tick for tick in ticks)
+    page.close()
+
+
+def test_ticks_look_different_and_count_whole_pairs(browser, pages, tmp_path):
+    """Of few pairs, and of scores that hardly change along mu."""
+    summary = summarize(pages["usual"].est, **pages["usual"].results)
+    path = summary["path"]
+    path["n_edges"] = [int(k > 1) for k in range(len(path["mus"]))]
+    path["scores"], path["errors"] = np.linspace(0.9972, 0.9984, len(path["mus"])).tolist(), [0.0] * len(path["mus"])
+    file = tmp_path / "page.html"
+    file.write_text(render(summary), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    page.wait_for_selector("#path-canvas .axis text")
+    ticks = page.locator("#path-canvas .axis text[text-anchor=end]").all_text_contents()
+    scores = [tick for tick in ticks if tick.startswith("0.99")]
+    assert len(set(scores)) == len(scores) > 1
+    # The last of two panels: pairs, then scores.
+    first = ticks.index(scores[0])
+    assert ticks[first - 2 : first] == ["0", "1"]
     page.close()
 
 
@@ -185,7 +234,7 @@ def test_names_alike_stay_apart_and_a_table_of_intervals_stays_on_the_page(visit
     box = page.locator(".scroll:has(.coverage)")
     assert box.evaluate("e => e.scrollWidth <= e.clientWidth")
     seen = page.locator(".coverage tbody th .name").evaluate_all("es => es.map(e => e.innerText.replace(/\\s/g, ''))")
-    assert seen[: len(ALIKE)] == [label.replace(" ", "") for label in tell_apart(ALIKE)]
+    assert seen[: len(ALIKE)] == [label.replace(" ", "") for label in tell_apart(ALIKE, LABEL)]
     nodes = page.locator(f"{SHOWN} .node text").all_text_contents()
     assert len(nodes) == len(set(nodes)) == len(LONG)
     page.emulate_media(media="print")
@@ -295,6 +344,8 @@ def test_hostile_names_do_not_run(visit):
     shown = page.evaluate("[...document.querySelectorAll('.scores bdi')].map(e => e.textContent)")
     assert set(HOSTILE) <= set(shown)
     look_at_predictive(page)
+    # The page scrolls to what is focused, and a graph that passes beneath the pointer would be pointed at.
+    page.mouse.move(0, 0)
     for k in range(page.locator(f"{SHOWN} .node").count()):
         page.locator(f"{SHOWN} .node").nth(k).focus()
         assert page.locator("#tip").is_visible()

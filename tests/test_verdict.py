@@ -209,7 +209,9 @@ def test_a_score_that_is_worse_than_a_constant_looks_worse():
         (-1e-9, 1e-5, verdict.UNCHANGED),
         (-2.4e-4, 2.4e-4, verdict.UNCHANGED),
         (-2e-4, 2.6e-4, verdict.CLOSE),
-        (-1e-5, -2e-6, verdict.HURTS),
+        (-1e-5, -2e-6, verdict.UNCHANGED),
+        (1.5e-4, 2.4e-4, verdict.UNCHANGED),
+        (1.5e-4, 2.6e-4, verdict.HELPS),
         (0.0, 0.0, verdict.UNCHANGED),
         (0.0, 0.1, verdict.CLOSE),
         (-0.1, 0.0, verdict.CLOSE),
@@ -220,7 +222,7 @@ def test_a_score_that_is_worse_than_a_constant_looks_worse():
 )
 @pytest.mark.parametrize("unit", [1.0, 1e-7, 1e5])
 def test_an_interval_that_touches_zero_decides_nothing(low, high, word, unit):
-    """Nor does one that three decimals do not show, unless it is all on one side; beside scores of any size."""
+    """Nor does one that three decimals do not show, on whichever side it is; beside scores of any size."""
     score, independent = 0.5 + (low + high) / 2, 0.5
     assert verdict.judge_interval(*(unit * value for value in (low, high, score, independent))) == word
 
@@ -242,8 +244,21 @@ def test_models_that_are_the_same_but_for_rounding_are_called_the_same(n_folds, 
 def test_a_difference_that_is_surely_next_to_nothing_is_not_too_close_to_call():
     paired = PairedScores("sparse", "pooled_r2", 0.997720, 0.997715, None, 5e-6, -4.8e-5, 5.8e-5)
     assert describe_verdict(paired, kept="sparse") == (
-        "Sharing changes next to nothing: R2 is 0.997720 with sparse and 0.997715 with independent tasks, a difference "
-        "of +0.000005 [-0.000048, +0.000058]. The model that is kept is sparse."
+        "Sharing changes next to nothing: R2 is 0.998 with sparse and 0.998 with independent tasks, a difference "
+        "within ±0.00006. The model that is kept is sparse."
+    )
+    # What is written as different is not said to be the same.
+    paired = PairedScores("sparse", "pooled_r2", 0.9976, 0.9974, None, 2e-4, -1e-4, 4e-4)
+    said = "R2 is 0.9976 with sparse and 0.9974 with independent tasks, a difference within ±0.0004."
+    assert describe_verdict(paired).endswith(said)
+
+
+def test_a_difference_that_decides_nothing_has_as_few_decimals_as_the_table():
+    """Which shows three, unless the difference would not be that of the scores."""
+    paired = PairedScores("sparse", "pooled_r2", 0.69005, 0.69071, -0.02495, -0.00066, -0.0189, 0.01758)
+    assert describe_verdict(paired) == (
+        "Too close to call: R2 is 0.690 with sparse and 0.691 with independent tasks, a difference of -0.001 "
+        "[-0.019, +0.018]; a constant has -0.025."
     )
 
 

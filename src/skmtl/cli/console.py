@@ -79,7 +79,8 @@ def show_comparison(comparison: "pd.DataFrame", *, kept: str | None = None) -> N
     from skmtl.report.related import describe_unjudged
 
     for method, table in comparison.groupby("method", sort=False):
-        print(f"{explain_score(table['scoring'].iloc[0])} on rows held out, more is better:")
+        explained = explain_score(table["scoring"].iloc[0])
+        print(f"{explained[0].upper()}{explained[1:]} on rows held out, more is better:")
         show_frame(_beside_independent(table) if is_shared(table) else _alone(table), "task")
         print(describe_comparison(comparison, str(method), kept=kept))
     unscored = comparison["task"][comparison["score"].isna()]

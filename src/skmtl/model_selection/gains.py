@@ -11,6 +11,11 @@ from skmtl.penalties import Independent
 
 # What candidates may have besides, in the order in which a search tries it.
 STEPS = ("kernel", "metric", "own strengths", "graph")
+WORDS = {
+    "metric": "scaling the features",
+    "own strengths": "a strength of its own for each task",
+    "graph": "the graph",
+}
 
 
 def describe_gains(search: Any, steps: Sequence[str] = STEPS, *, comparison: pd.DataFrame | None = None) -> str:
@@ -47,8 +52,8 @@ def describe_gains(search: Any, steps: Sequence[str] = STEPS, *, comparison: pd.
     >>> from skmtl.model_selection import describe_gains
     >>> X = np.linspace(0.0, 6.0, 40)[:, None]
     >>> search = MultiTaskRegressorCV("independent", kernel=["linear", "rbf"], cv=3).fit(X[::-1], np.sin(X))
-    >>> describe_gains(search)[-20:-6]
-    ' kernel (rbf) '
+    >>> describe_gains(search).split(";")[1][:21]
+    ' the rbf kernel adds '
     """
     results = search.cv_results_
     params = [_facts(row, search.best_estimator_) for row in results["params"]]
@@ -72,17 +77,17 @@ def describe_gains(search: Any, steps: Sequence[str] = STEPS, *, comparison: pd.
         now, kernel = best(filters[name])
         if name in steps and len({str(one[tried[name]]) for one in params}) > 1:
             if now > last:
-                gained.append(f"{_called(name, kernel, at)} {now - last:+.2g}")
+                gained.append(f"{_called(name, kernel, at)} adds {_amount(now - last)}")
             else:
                 idle.append(_idle(name, first, search.best_estimator_))
         last, at = now, kernel if now > last else at
     gained += [] if comparison is None else [_best_method(comparison)]
     if not (gained or idle) or not np.isfinite(start):
         return ""
-    score = f"{call_score(search.scoring_)} is {start:.4g}"
+    score = f"{call_score(search.scoring_)} is {start:z.3f}"
     parts = [f"In the search {score} for the {first} kernel with independent tasks"]
-    parts += [f"nothing comes from {', '.join(idle)}"] if idle else []
-    parts += [f"on top of it come {', '.join(gained)}"] if gained else []
+    parts += [", ".join(gained)] if gained else []
+    parts += [f"nothing is gained by {_listed(idle)}"] if idle else []
     return f"{'; '.join(parts)}."
 
 
@@ -90,7 +95,17 @@ def _best_method(comparison: pd.DataFrame) -> str:
     """The method with the best score of all tasks together, and its difference from independent tasks."""
     # The last row of every method is that of all tasks.
     whole = comparison.groupby("method", sort=False)["difference"].last()
-    return f"graph ({whole.idxmax()}, on rows that chose nothing) {whole.max():+.2g}"
+    what = "adds" if whole.max() >= 0.0 else "takes"
+    return f"the graph ({whole.idxmax()}, on rows that chose nothing) {what} {_amount(abs(whole.max()))}"
+
+
+def _amount(gain: float) -> str:
+    """A gain with three decimals; one that these do not show is small."""
+    return f"{gain:.3f}" if gain >= 0.0005 else "less than 0.001"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " or ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), names[-1]])
 
 
 def _facts(row: dict[str, Any], best: Any) -> dict[str, Any]:
@@ -106,14 +121,14 @@ def _facts(row: dict[str, Any], best: Any) -> dict[str, Any]:
 
 
 def _called(name: str, kernel: Any, before: Any) -> str:
-    """A step by its name, and with which kernel it gains, where that is another one than before."""
+    """A step in words, and with which kernel it gains, where that is another one than before."""
     if name == "kernel":
-        return f"kernel ({kernel})"
-    return name if kernel == before else f"{name} with the {kernel} kernel"
+        return f"the {kernel} kernel"
+    return WORDS[name] if kernel == before else f"{WORDS[name]} with the {kernel} kernel"
 
 
 def _idle(name: str, first: Any, best: Any) -> str:
     """A step that gains nothing; with a later step it may gain, and be used."""
     if name == "kernel":
         return "other kernels" if best.kernel == first else "other kernels alone"
-    return "metric alone" if name == "metric" and best.metric_rounds else name
+    return f"{WORDS[name]} alone" if name == "metric" and best.metric_rounds else WORDS[name]

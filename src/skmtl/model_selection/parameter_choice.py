@@ -212,9 +212,9 @@ def _other_folds(search: Any, n_searched: int, n_judged: int) -> list[str]:
     n_folds = sum(name.startswith("split") for name in search.cv_results_)
     if (n_folds, n_searched) == (N_FOLDS, n_judged):
         return []
-    searched, judged = f"{n_folds} folds of {n_searched} rows", f"{N_FOLDS} folds of {n_judged} rows"
+    searched, judged = f"{n_searched} rows in {n_folds} folds", f"{n_judged} rows in {N_FOLDS} folds"
     whose = "The search" if n_searched == n_judged else "The search that chose the kernel"
-    return [f"{whose} had {searched}; the model is judged on {judged}, so that its scores are different ones."]
+    return [f"{whose} had {searched}; the model is judged on {judged}, so that scores differ."]
 
 
 def best_with_penalty(search: Any) -> int:
@@ -238,7 +238,8 @@ def best_with_penalty(search: Any) -> int:
 def _name_kernel(estimator: Any) -> str:
     """Which kernel is used, and whether on scaled features."""
     rounds = estimator.metric_rounds
-    times = f", on features scaled {'once' if rounds == 1 else f'{rounds} times'} by how much they matter"
+    often = {1: "once", 2: "twice"}.get(rounds, f"{rounds} times")
+    times = f", on features scaled {often} by how much they matter"
     return f"The {estimator.kernel} kernel is used{times if rounds else ''}."
 
 

@@ -6,7 +6,7 @@ SCORE_WORDS = {
     "r2": ("R2 within folds", "the share of the variance within each fold that is explained"),
     "nmse": ("negative NMSE", "the mean squared error as a share of the variance, with a minus"),
     "arrmse": ("negative RRMSE", "the error in standard deviations of the labels, with a minus"),
-    "task_accuracy": ("accuracy per task", "the share of labels that are right"),
+    "task_accuracy": ("label accuracy", "the share of labels that are right"),
     "accuracy": ("accuracy", "the share of rows that are right"),
     "average_precision": ("average precision", "how far up the order of rows those of the class are; at most 1"),
     "roc_auc": ("AUC", "the area under the ROC curve: 1 is perfect, 0.5 is chance"),

@@ -223,8 +223,8 @@ def _allow_false(bounds: Array, max_false: Any) -> int:
     allowed = bounds <= max_false
     if not allowed[0]:
         warnings.warn(
-            f"even at mu={MUS[0]:g} so many pairs of tasks are related that {bounds[0]:.1f} of the stable edges may be "
-            f"false, more than max_false={max_false:g}.",
+            f"even at mu={MUS[0]:g} so many pairs of tasks are related that more of the stable edges may be false than "
+            f"max_false={max_false:g}.",
             UserWarning,
             stacklevel=3,
         )

@@ -27,7 +27,7 @@ LEVEL = 0.95
 FEWEST_DECIMALS, MOST_DECIMALS = 3, 6
 # Scores that differ by less than this share of them are the same: so little comes of the order of additions.
 ROUNDING = 1e-6
-# A gain that is surely smaller than this share of the score is none to speak of: three decimals do not show it.
+# A difference that is surely smaller than this share of the score is none to speak of: three decimals do not show it.
 UNSEEN = 5e-4
 
 
@@ -58,11 +58,12 @@ def judge_interval(low: float, high: float, score: float, independent: float) ->
 
     A single fold has no interval, and the two scores say whether they are the same.
     """
-    if are_same(low, high, score, independent):
+    unseen = max(abs(low), abs(high)) < UNSEEN * max(abs(score), abs(independent))
+    if unseen or are_same(low, high, score, independent):
         return UNCHANGED
     if low > 0.0 or high < 0.0:
         return HELPS if low > 0.0 else HURTS
-    return UNCHANGED if max(-low, high) < UNSEEN * max(abs(score), abs(independent)) else CLOSE
+    return CLOSE
 
 
 def are_same(low: float, high: float, score: float, independent: float) -> bool:
@@ -120,8 +121,16 @@ def describe_alone(scoring: str, score: float, constant: float | None, n_tasks: 
 def _difference(paired: PairedScores, said: "_Numbers") -> str:
     if not (math.isfinite(paired.low) and math.isfinite(paired.high)):
         return f"a difference of {said.signed(paired.difference)} on a single fold, which has no interval"
+    if paired.word == UNCHANGED:
+        return f"a difference within ±{_round_up(max(abs(paired.low), abs(paired.high)))}"
     interval = f"[{said.signed(paired.low)}, {said.signed(paired.high)}]"
     return f"a difference of {said.signed(paired.difference)} {interval}"
+
+
+def _round_up(size: float) -> str:
+    """A bound that stays one, with few digits."""
+    decimals = count_decimals(size)
+    return f"{math.ceil(size * 10.0**decimals) / 10.0**decimals:.{decimals}f}"
 
 
 def count_decimals(*values: float) -> int:
@@ -145,11 +154,13 @@ def signed(value: float, decimals: int) -> str:
 
 
 class _Numbers:
-    """Writes scores with so many decimals that those which differ look different, and their difference is right."""
+    """Writes scores with three decimals, or more where the verdict, or that a difference is right, needs more."""
 
     def __init__(self, paired: PairedScores, *others: float) -> None:
-        end = telling_end(paired.word, paired.low, paired.high)
-        fewest = count_decimals(*_seen(paired.difference), end, *others)
+        told = telling_end(paired.word, paired.low, paired.high)
+        # Without an interval there is only the difference to tell.
+        told = told if math.isfinite(told) else paired.difference if _shows(paired.difference) else 0.0
+        fewest = count_decimals(told, *others)
         enough = (k for k in range(fewest, MOST_DECIMALS) if _adds_up(paired, k))
         self.decimals = next(enough, fewest)
 
@@ -167,9 +178,9 @@ def _adds_up(paired: PairedScores, decimals: int) -> bool:
     return abs(score - alone - difference) < 0.5 * 10.0**-decimals
 
 
-def _seen(difference: float) -> tuple[float, ...]:
-    """A difference that as many decimals as there may be show; one that looks like zero among them all needs few."""
-    return (difference,) if abs(difference) >= 0.5 * 10.0**-MOST_DECIMALS else ()
+def _shows(difference: float) -> bool:
+    """Whether as many decimals as there may be show a difference."""
+    return abs(difference) >= 0.5 * 10.0**-MOST_DECIMALS
 
 
 def paired_interval(differences: Array, ratio: float, level: float) -> tuple[Array, Array]:

@@ -15,6 +15,8 @@ ALONE = -1
 EVERYWHERE, IN_GROUP = 0.02, 1.5
 # The length of springs in the unit square times the root of the number of tasks; steps and their number.
 SPREAD, FIRST_STEP, ROUNDS = 2.2, 0.2, 150
+# Places are stretched over the picture, but not where they are this much flatter than wide.
+FLATTEST = 0.3
 
 
 @dataclass(frozen=True)
@@ -103,10 +105,26 @@ def _find_groups(strength: Array) -> NDArray[np.intp]:
     graph.add_nodes_from(np.unique([a, b]).tolist())
     graph.add_weighted_edges_from(zip(a.tolist(), b.tolist(), strength[a, b].tolist(), strict=True))
     groups = np.full(len(strength), ALONE, dtype=np.intp)
-    found = networkx.community.louvain_communities(graph, weight="weight", seed=0)
+    found = _merge(strength, networkx.community.louvain_communities(graph, weight="weight", seed=0))
     for k, members in enumerate(sorted(found, key=lambda members: (-len(members), min(members)))):
         groups[list(members)] = k
     return groups
+
+
+def _merge(strength: Array, found: list[set[int]]) -> list[set[int]]:
+    """Communities, with those made one that are joined more strongly than either of them holds together.
+
+    Modularity cuts a chain in its middle, be that its strongest relation or not.
+    """
+    parts = sorted((sorted(members) for members in found), key=min)
+    while True:
+        within = [strength[np.ix_(part, part)].max() for part in parts]
+        pairs = ((i, j) for i in range(len(parts)) for j in range(i))
+        between = {(i, j): strength[np.ix_(parts[i], parts[j])].max() - max(within[i], within[j]) for i, j in pairs}
+        i, j = max(between, key=lambda pair: between[pair], default=(0, 0))
+        if between.get((i, j), 0.0) <= 0.0:
+            return [set(part) for part in parts]
+        parts[j] += parts.pop(i)
 
 
 def _find_places(strength: Array, groups: NDArray[np.intp], order: NDArray[np.intp]) -> Array:
@@ -118,10 +136,18 @@ def _find_places(strength: Array, groups: NDArray[np.intp], order: NDArray[np.in
     turns = 2.0 * np.pi * np.arange(len(related)) / len(related)
     pull = strength * np.where(groups[:, None] == groups, 1.0 + IN_GROUP, 1.0) + EVERYWHERE
     found = _relax(pull[np.ix_(related, related)], np.column_stack([np.cos(turns), np.sin(turns)]))
+    found = _lay_down(found - found.mean(axis=0))
     low, high = found.min(axis=0), found.max(axis=0)
-    # On a line, in the middle of the other direction.
-    places[related] = np.where(high - low > 1e-9, (found - low) / np.maximum(high - low, 1e-9), 0.5)
+    # What is nearly a line stays one, in the middle of the other direction.
+    reach = np.maximum(high - low, max(FLATTEST * float((high - low)[0]), 1e-9))
+    places[related] = 0.5 + (found - (low + high) / 2.0) / reach
     return places
+
+
+def _lay_down(centred: Array) -> Array:
+    """The same places turned so that they reach furthest from side to side: pictures are wide, and names too."""
+    axes = np.linalg.eigh(centred.T @ centred)[1][:, ::-1]
+    return centred @ (axes * np.where(axes[np.argmax(np.abs(axes), axis=0), [0, 1]] < 0.0, -1.0, 1.0))
 
 
 def _relax(pull: Array, places: Array) -> Array:

@@ -15,6 +15,10 @@ from skmtl.plotting.canvas import group_color, prepare_axes, short_names
 
 # What can be seen: lines for each task, but so many in a small graph, and names.
 LINES_PER_TASK, FEWEST_LINES, MOST_NAMES = 2, 30, 40
+# In points: how far above its task the middle of a name may be, the first that is free, and the size of a letter.
+OFFSETS, LETTER = (-13.0, 13.0, -23.0, 23.0, -33.0), (4.6, 10.0)
+# Letters in a row of tasks without relations.
+ROW = 100
 PREDICTS, TO_LOOK_AT = "the graph that predicts", "stable edges, the graph to look at"
 
 
@@ -86,14 +90,41 @@ class GraphDisplay:
         self._draw_edges(places)
         colors = [group_color(group) for group in self.arrangement.groups]
         self.ax_.scatter(*places.T, s=90, c=colors, edgecolors="white", linewidths=1.2, zorder=3)
-        names = short_names(self.task_names)
-        for k in self._named():
-            self.ax_.annotate(
-                names[k], places[k], (0, -8), textcoords="offset points", ha="center", va="top", fontsize=8, zorder=4
-            )
         self.ax_.margins(0.12)
         self.ax_.set_axis_off()
+        self._write_names(places)
         return self
+
+    def _write_names(self, places: Any) -> None:
+        """Names below their tasks, or where others are in the way, above, or further off."""
+        from matplotlib.patheffects import withStroke
+
+        names = short_names(self.task_names)
+        for k, up in self._offsets(places, names).items():
+            self.ax_.annotate(
+                names[k],
+                places[k],
+                (0, up),
+                textcoords="offset points",
+                ha="center",
+                va="center",
+                fontsize=8,
+                zorder=4,
+                path_effects=[withStroke(linewidth=2.5, foreground="white")],
+            )
+
+    def _offsets(self, places: Any, names: Any) -> dict[int, float]:
+        """How far above its task each name is written, in points."""
+        self.ax_.autoscale_view()
+        at = self.ax_.transData.transform(places) * 72.0 / self.figure_.dpi
+        chosen, taken = dict.fromkeys(self._named(), OFFSETS[0]), list[tuple[float, float, float]]()
+        for k in sorted(chosen, key=lambda k: tuple(at[k])):
+            half = 0.5 * LETTER[0] * len(names[k])
+            near = [y for x, y, reach in taken if abs(at[k, 0] - x) < half + reach]
+            free = (up for up in OFFSETS if not any(abs(at[k, 1] + up - y) < LETTER[1] for y in near))
+            chosen[k] = next(free, OFFSETS[0])
+            taken.append((at[k, 0], at[k, 1] + chosen[k], half))
+        return chosen
 
     def _draw_edges(self, places: Any) -> None:
         a, b = np.nonzero(np.triu(self.structure, 1))
@@ -129,7 +160,8 @@ class GraphDisplay:
         """Places of all tasks; those without relations stand in rows beneath the graph."""
         places = self.arrangement.places.copy()
         alone = self.arrangement.order[self.arrangement.groups[self.arrangement.order] == ALONE]
-        per_row = 8
+        # Long names need more room than short ones.
+        per_row = min(max(ROW // max(map(len, short_names(self.task_names))), 2), 8)
         for k, task in enumerate(alone):
             places[task] = ((k % per_row + 0.5) / min(per_row, len(alone)), -0.25 - 0.15 * (k // per_row))
         return places

@@ -67,17 +67,21 @@ def _verdict(coverages: list[float], overall: list[dict[str, Any] | None]) -> st
     that hold more than they say, only labels at no end count.
     """
     known = [(c, one) for c, one in zip(coverages, overall, strict=True) if one is not None]
-    off, seen = [], False
+    off, above, seen = [], set[bool](), False
     for coverage, one in known:
         chance = CHANCE * np.sqrt(coverage * (1.0 - coverage) / one["labels"])
         error = max(coverage - one["share"], one["within"] - coverage)
         seen |= error > chance
         if error > max(chance, NOTICED):
+            above.add(one["share"] > coverage)
             off.append(f"those of {100 * coverage:.0f}% hold {100 * one['share']:.0f}%")
     if not off:
         how_far = "but for less than one in a hundred" if seen else "as far as chance lets us see"
         return f"Intervals hold as many labels as they say, {how_far}."
-    return f"Intervals do not hold quite what they say: {', '.join(off)}. Labels of one row may err together."
+    what = "do not hold quite what they say" if len(above) > 1 else "hold fewer labels than they say"
+    what = "hold more labels than they say" if above == {True} else what
+    chance = "Chance may explain more of it than was counted, for labels of one row may err together."
+    return f"Intervals {what}: {', '.join(off)}. {chance}"
 
 
 def interval_charts(summary: dict[str, Any] | None) -> list[dict[str, Any]]:

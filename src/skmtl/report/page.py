@@ -14,7 +14,7 @@ from skmtl.plotting.names import cut, split_name, tell_apart
 from skmtl.report.intervals import interval_charts
 from skmtl.report.numbers import FILTERS
 from skmtl.report.pictures import draw_graph, draw_matrix, draw_path, draw_predictions, shown_matrix
-from skmtl.report.related import describe_nearest, describe_unjudged, unjudged_tasks, weak_tasks
+from skmtl.report.related import able_tasks, describe_nearest, describe_unjudged, unjudged_tasks, weak_tasks
 
 # The parts of the script, in this order, make one function.
 SCRIPT = ("base", "graph", "matrix", "charts", "tables", "start")
@@ -73,6 +73,8 @@ def render(summary: dict[str, Any]) -> str:
         summary=summary,
         views=[_view(summary, graph, markup) for graph in summary["graphs"]],
         nearest=describe_nearest(summary) if summary["stability"] is not None else [],
+        n_able=len(able_tasks(summary)),
+        mark=_mark(summary),
         few_tasks=FEW_TASKS,
         room=round(edges_allowed(MAX_FALSE, len(summary["tasks"])), 1),
         common=any(row["name"] == "common" and row["value"] for row in summary["parameters"]),
@@ -100,10 +102,17 @@ def render(summary: dict[str, Any]) -> str:
     )
 
 
+def _mark(summary: dict[str, Any]) -> str:
+    """What stands between names in a list: a semicolon where some of them have commas."""
+    lists = [value for value in summary["about"].values() if isinstance(value, list)]
+    names = [task["name"] for task in summary["tasks"]] + [str(item) for value in lists for item in value]
+    return ";" if any("," in name for name in names) else ","
+
+
 def _alike(names: list[str]) -> dict[int, str]:
     """Labels of the tasks whose names would look like that of another where there is little room, by number."""
-    labels = enumerate(zip(tell_apart(names), names, strict=True))
-    return {i: label for i, (label, name) in labels if label != cut(name)}
+    labels = enumerate(zip(tell_apart(names), tell_apart(names, LABEL), names, strict=True))
+    return {i: label for i, (short, label, name) in labels if short != cut(name)}
 
 
 def embed(data: Any) -> str:
@@ -131,6 +140,7 @@ def _view(summary: dict[str, Any], graph: dict[str, Any], markup: Any) -> dict[s
         **graph,
         "n_drawn": len(drawn),
         "picture": markup(draw_graph(summary, graph, drawn)),
+        "members": [[i for i in graph["order"] if graph["groups"][i] == k] for k in range(graph["n_groups"])],
         "counted": any("frequency" in one for one in graph["relations"]),
         "alone": [i for i in graph["order"] if graph["groups"][i] < 0 and summary["tasks"][i]["predictable"]],
     }

@@ -14,6 +14,8 @@ WIDTH, HEIGHT, SIDE, LABELLED = 480, 330, 60, 40
 NODE_LABEL, ROW_LABEL = 18, 14
 # A name whose node is nearer to a side of the picture than this begins or ends at the node.
 NEAR_SIDE = 90
+# Width and height of a letter there, about, where screens are small.
+LETTER = 8.8, 18.0
 # Cells of the matrix are drawn level by level: one path for each sign and shade.
 SHADES, MATRIX = 6, 340
 CHART, CHART_HEIGHT, MARGIN = 480, 130, 58
@@ -25,11 +27,12 @@ def draw_graph(summary: dict[str, Any], graph: dict[str, Any], relations: Sequen
     joined = {end for one in relations for end in (one["a"], one["b"])}
     # Few tasks need little room.
     few = min(1.0, len(joined) / 6)
-    height, side = round(90 + (HEIGHT - 90) * few**2), SIDE + (WIDTH / 2 - 130) * (1.0 - few)
-    spots = {
-        t: (side + graph["places"][t][0] * (WIDTH - 2 * side), 26 + (1.0 - graph["places"][t][1]) * (height - 62))
-        for t in sorted(joined)
-    }
+    room, side = 28 + (HEIGHT - 90) * few**2, SIDE + (WIDTH / 2 - 130) * (1.0 - few)
+    places = {t: graph["places"][t] for t in sorted(joined)}
+    levels = [up for _, up in places.values()] or [0.5]
+    # And what is flat less.
+    highest, height = max(levels), round(62 + max(28.0, room * (max(levels) - min(levels))))
+    spots = {t: (side + x * (WIDTH - 2 * side), 26 + (highest - up) * room) for t, (x, up) in places.items()}
     largest = max((abs(one["weight"]) for one in relations), default=1.0) or 1.0
     lines = []
     for one in reversed(relations):
@@ -40,8 +43,8 @@ def draw_graph(summary: dict[str, Any], graph: dict[str, Any], relations: Sequen
             f'<line class="edge {kind}" x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}" '
             f'stroke-width="{0.7 + 6.0 * part**1.3:.1f}" stroke-opacity="{0.4 + 0.5 * part:.2f}"/>'
         )
-    down = _lead_down(relations, spots) if len(spots) <= LABELLED else {}
     names = tell_apart([task["name"] for task in summary["tasks"]], NODE_LABEL)
+    down = _keep_apart(_lead_down(relations, spots), names, spots) if len(spots) <= LABELLED else {}
     nodes = [_node(summary["tasks"][t], names[t], graph["groups"][t], *spot, down.get(t)) for t, spot in spots.items()]
     return _svg(WIDTH, height, "Task graph", "".join(lines) + "".join(nodes))
 
@@ -57,13 +60,45 @@ def _lead_down(relations: Sequence[dict[str, Any]], spots: dict[int, tuple[float
     return {t: value > 0.0 for t, value in pull.items()}
 
 
+def _keep_apart(down: dict[int, bool], names: Sequence[str], spots: dict[int, tuple[float, float]]) -> dict[int, bool]:
+    """The same, but with names on the other side of their tasks where they would lie upon others, and do not there."""
+    chosen: dict[int, bool] = {}
+
+    def is_free(t: int, above: bool) -> bool:
+        return not any(_overlap(names, spots, (t, above), other) for other in chosen.items())
+
+    for t in sorted(spots, key=spots.__getitem__):
+        chosen[t] = down[t] if is_free(t, down[t]) or not is_free(t, not down[t]) else not down[t]
+    return chosen
+
+
+def _overlap(names: Sequence[str], spots: dict[int, tuple[float, float]], *two: tuple[int, bool]) -> bool:
+    """Whether the names of two tasks, above or below them, lie upon one another."""
+    (left, a, first), (right, b, second) = (_extent(names[t], *spots[t], above) for t, above in two)
+    return left < b and right < a and abs(first - second) < LETTER[1]
+
+
+def _extent(name: str, x: float, y: float, above: bool) -> tuple[float, float, float]:
+    """From where to where a name reaches, and its height."""
+    anchor, shift = _anchor(x)
+    width = LETTER[0] * len(name)
+    start = x + shift - {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor] * width
+    return start, start + width, y - 12.0 if above else y + 21.0
+
+
+def _anchor(x: float) -> tuple[str, float]:
+    """Where a name is held, and how far from its task."""
+    return ("start", -8.0) if x < NEAR_SIDE else ("end", 8.0) if x > WIDTH - NEAR_SIDE else ("middle", 0.0)
+
+
 def _node(task: dict[str, Any], label: str, group: int, x: float, y: float, down: bool | None) -> str:
     """A task, its name above it where its lines lead down and else below; without a name where ``down`` is None."""
     kind = "moot" if not task["predictable"] else f"g{group if 0 <= group < 8 else 'x'}"
     at = y - 12 if down else y + 21
-    anchor, shift = ("start", -8) if x < NEAR_SIDE else ("end", 8) if x > WIDTH - NEAR_SIDE else ("middle", 0)
+    anchor, shift = _anchor(x)
     text = f'<text x="{x + shift:.0f}" y="{at:.0f}" text-anchor="{anchor}">{escape(label)}</text>'
-    circle = f'<circle cx="{x:.0f}" cy="{y:.0f}" r="7"><title>{escape(task["name"])}</title></circle>'
+    radius, title = 4 if down is None else 7, escape(task["name"])
+    circle = f'<circle cx="{x:.0f}" cy="{y:.0f}" r="{radius}"><title>{title}</title></circle>'
     return f'<g class="node {kind}">{circle}{"" if down is None else text}</g>'
 
 
@@ -107,7 +142,7 @@ def draw_path(path: dict[str, Any]) -> str:
     if any(score is not None for score in path["scores"]):
         panels.append(
             (
-                f"{call_score(path['scoring'] or 'score')} on held-out rows, \N{PLUS-MINUS SIGN} standard error",
+                f"{call_score(path['scoring'] or 'score')} on held-out rows, \N{PLUS-MINUS SIGN} error",
                 path["scores"],
                 path["errors"],
             )
@@ -137,7 +172,9 @@ def _panel(
     low, high = min(value - error for _, value, error in known), max(value + error for _, value, error in known)
     low = min(low, 0.0) if errors is None else low
     high = high if high > low else low + 1.0
-    height, form = CHART_HEIGHT - 30, ".0f" if errors is None else ".3g"
+    # As many digits as it takes for the ends to look different.
+    digits = next((k for k in range(3, 6) if f"{low:.{k}g}" != f"{high:.{k}g}"), 6)
+    height, form = CHART_HEIGHT - 30, ".0f" if errors is None else f".{digits}g"
 
     def up(value: float) -> float:
         return top + 10 + height - (value - low) / (high - low) * height

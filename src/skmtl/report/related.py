@@ -23,35 +23,30 @@ def describe_related(summary: dict[str, Any]) -> Sentence:
     if len(summary["tasks"]) == 1:
         # Where the task was judged, the verdict says the same.
         return ["There is one task, so there is nothing to relate."] if summary["comparison"] is None else []
-    able = [i for i, task in enumerate(summary["tasks"]) if task["predictable"]]
+    able = able_tasks(summary)
     if len(able) < 2:
-        which: Sentence = ["only ", able[0]] if able else ["none"]
-        opening = "No task is called related to another, for "
-        return [opening, *which, " is predicted clearly better than by a constant."]
+        return ["No task is called related to another, ", *describe_unable(able), "."]
     first, n_pairs = summary["graphs"][0], count_pairs(len(able))
     stable = first["kind"] == STABLE
     relations = [one for one in first["relations"] if not one.get("moot")]
     found = HALVES if stable else "related in the model"
-    rest = _left_out(len(weak_tasks(summary)), len(unjudged_tasks(summary))) + (_used(summary) if stable else "")
+    rest = [*_left_out(weak_tasks(summary), unjudged_tasks(summary)), *([_used(summary)] if stable else [])]
     if not relations:
         why: Sentence = describe_nearest(summary) if stable else [_why_none(summary)]
-        return [f"{_none_of(n_pairs)} {found}", *why, f".{rest}"]
+        return [f"{_none_of(n_pairs)} {found}", *why, ".", *rest]
     if tells_nothing(summary):
-        return [f"All {n_pairs} pairs of tasks are {found}: these tasks are so alike that no pair stands out.{rest}"]
+        return [f"All {n_pairs} pairs of tasks are {found}: these tasks are so alike that no pair stands out.", *rest]
     strongest = relations[0]
     sign = "positive" if strongest["weight"] > 0 else "negative"
     if n_pairs == 1:
         how = _how_signed(summary, sign) if stable and first["mu"] == 1.0 else f"{found}, with a {sign} weight"
-        return ["The two tasks, ", able[0], " and ", able[1], f", are {how}.{rest}"]
-    many = "All" if len(relations) == n_pairs else f"{len(relations)} of"
-    return [
-        f"{many} {count_noun(n_pairs, 'pair')} of tasks {'are' if len(relations) != 1 else 'is'} {found}; "
-        f"the {'steadiest' if stable else 'strongest'} relation is between ",
-        strongest["a"],
-        " and ",
-        strongest["b"],
-        f", with a {sign} weight.{rest}",
-    ]
+        return ["The two tasks, ", able[0], " and ", able[1], f", are {how}.", *rest]
+    pair: Sentence = [strongest["a"], " and ", strongest["b"], f", with a {sign} weight.", *rest]
+    if len(relations) == 1:
+        return [f"1 of {n_pairs:,} pairs of tasks is {found}: ", *pair]
+    many = "All" if len(relations) == n_pairs else f"{len(relations):,} of"
+    most = "steadiest" if stable else "strongest"
+    return [f"{many} {n_pairs:,} pairs of tasks are {found}; the {most} relation is between ", *pair]
 
 
 def _how_signed(summary: dict[str, Any], sign: str) -> str:
@@ -63,7 +58,7 @@ def _how_signed(summary: dict[str, Any], sign: str) -> str:
 
 
 def _none_of(n_pairs: int) -> str:
-    return "The two tasks are not" if n_pairs == 1 else f"None of the {n_pairs} pairs of tasks is"
+    return "The two tasks are not" if n_pairs == 1 else f"None of the {n_pairs:,} pairs of tasks is"
 
 
 def count_pairs(n_tasks: int) -> int:
@@ -71,9 +66,22 @@ def count_pairs(n_tasks: int) -> int:
     return n_tasks * (n_tasks - 1) // 2
 
 
+def able_tasks(summary: dict[str, Any]) -> list[int]:
+    """The tasks that are predicted clearly better than by a constant, as far as was measured."""
+    return [i for i, task in enumerate(summary["tasks"]) if task["predictable"]]
+
+
+def describe_unable(able: list[int]) -> Sentence:
+    """Why no two tasks are called related, where no more than one is predicted."""
+    which: Sentence = ["only ", able[0]] if able else ["none"]
+    return ["for ", *which, " is predicted clearly better than by a constant"]
+
+
 def describe_nearest(summary: dict[str, Any]) -> Sentence:
-    """Of a stable graph without a relation, which pair comes nearest to one."""
-    tasks = summary["tasks"]
+    """Of a stable graph without a relation, which pair comes nearest to one, or why none may."""
+    tasks, able = summary["tasks"], able_tasks(summary)
+    if len(able) < 2:
+        return [", ", *describe_unable(able)]
     for one in summary["stability"]:
         if tasks[one["a"]]["predictable"] and tasks[one["b"]]["predictable"]:
             return ["; ", one["a"], " and ", one["b"], f" come nearest, with {one['frequency']:.0%} of them"]
@@ -109,10 +117,16 @@ def describe_unjudged(names: list[str]) -> str:
     return f"Not judged, and left out of means: {listed}{more}; on the rows held out {labels} are all the same."
 
 
-def _left_out(n_weak: int, n_unjudged: int) -> str:
-    reasons = ((n_weak, "for no clear gain over a constant was seen there"), (n_unjudged, "with labels all the same"))
-    parts = [f"{count_noun(n, 'task')} {'is' if n == 1 else 'are'} left out of this, {why}" for n, why in reasons if n]
-    return "".join(f" {part}." for part in parts)
+def _left_out(weak: list[int], unjudged: list[int]) -> Sentence:
+    """How many tasks are not called related, or which one, and why."""
+    reasons = ((weak, "for no clear gain over a constant was seen there"), (unjudged, "with labels all the same"))
+    said: Sentence = []
+    for tasks, why in reasons:
+        if len(tasks) == 1:
+            said += [" ", tasks[0], f" is left out of this, {why}."]
+        elif tasks:
+            said += [f" {len(tasks)} tasks are left out of this, {why}."]
+    return said
 
 
 def _used(summary: dict[str, Any]) -> str:
@@ -122,8 +136,8 @@ def _used(summary: dict[str, Any]) -> str:
         return f" The model that predicts {APART[summary['method']]}."
     if n_pairs == 1:
         return f" The model that predicts {'joins them' if used else 'does not join them'}."
-    many = "all" if used == n_pairs else used or "none"
-    return f" The model that predicts joins {many} of the {count_noun(n_pairs, 'pair')}."
+    many = "all" if used == n_pairs else f"{used:,} of the" if used else "none of the"
+    return f" The model that predicts joins {many} {n_pairs:,} pairs."
 
 
 def _why_none(summary: dict[str, Any]) -> str:

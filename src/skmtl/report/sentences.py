@@ -153,6 +153,8 @@ def describe_parameters(params: dict[str, Any], penalty: StructurePenalty, eps: 
     rows = [_parameter(name, given[name], meaning) for name, meaning in MEANINGS.items() if name in given]
     taken = check_kernel(params["kernel"]).parameters
     rows = [row for row in rows if row["name"] not in OF_KERNELS or row["name"] in taken]
+    if not params["metric_rounds"]:
+        rows = [row for row in rows if row["name"] != "metric_rule"]
     return [*rows[:1], *(row for row in own if row["meaning"]), *rows[1:]]
 
 

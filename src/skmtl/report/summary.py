@@ -189,8 +189,10 @@ def _selection(estimator: Any) -> dict[str, Any] | None:
 
 def _certificate(solution: Any) -> dict[str, Any]:
     names = ("objective", "lower_bound", "gap", "converged", "n_iter", "status")
+    # The gap of the fit has a share for rounding on the way back to the user's units, which those on the way lack.
+    along = np.maximum(solution.history["gap"], solution.gap if np.isfinite(solution.gap) else 0.0)
     return {
         **{name: to_json(getattr(solution, name)) for name in names},
         "words": solution.certificate,
-        "history": to_json(solution.history["gap"]),
+        "history": to_json(along),
     }

@@ -90,7 +90,8 @@ class FeatureColumns:
         if self.many:
             done.append(f"{_count(self.many, 'text')} of many values: hashed into columns.")
         if self.dates:
-            done.append(f"{_count(list(self.dates), 'date')}: a trend, the season, the day of the week and the hour.")
+            parts = "a trend, the season, the day of the week and the hour, as far as rows differ in them"
+            done.append(f"{_count(list(self.dates), 'date')}: {parts}.")
         done += [f"Left out: {name!r}, {reason}." for name, reason in self.left_out.items()]
         return " ".join([*done, *self.remarks])
 
@@ -187,7 +188,8 @@ def _remarks(name: str, column: "pd.Series[Any]") -> list[str]:
     said = []
     infinite = int(np.isinf(known).sum())
     if infinite:
-        said.append(f"{infinite} infinite value{'s' * (infinite > 1)} of {name!r} count as missing.")
+        values, count = ("value", "counts") if infinite == 1 else ("values", "count")
+        said.append(f"{infinite} infinite {values} of {name!r} {count} as missing.")
     elif len(known) > MOST_CATEGORIES and np.all(np.diff(known) == 1):
         said.append(f"{name!r} counts the rows; if it is no time but an id, leave it out (--ignore).")
     return said

@@ -1,11 +1,18 @@
 /* Line charts: panels one above the other on one axis, with a cross-hair. */
-function ticks(low, high, count) {
+function ticks(low, high, count, least = 0) {
   const rough = (high - low) / count || 1, power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough * 0.7);
+  const step = Math.max(least, [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough * 0.7));
   const found = [];
   // By count: sums of steps miss zero by their rounding.
   for (let k = Math.ceil(low / step - 1e-9); k <= high / step + 1e-9; k++) found.push(Number((k * step).toPrecision(12)));
   return found;
+}
+
+/* With so many decimals that neighbours look different, unless these are very many. */
+function tickLabels(values) {
+  const step = values.length > 1 ? values[1] - values[0] : 1;
+  const decimals = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
+  return (v) => (v === 0 || decimals > 4 ? number(v) : v.toFixed(decimals).replace("-", "−"));
 }
 
 function drawPanel(svg, panel, x, width, margin) {
@@ -20,9 +27,10 @@ function drawPanel(svg, panel, x, width, margin) {
   const y = (v) => top + height - ((v - low) / (high - low)) * height;
   const axis = make("g", { class: "axis" }, svg);
   make("text", { class: "title", x: 0, y: top - 9 }, axis, panel.title);
-  for (const v of ticks(low, high, height > 110 ? 4 : 3)) {
+  const marked = ticks(low, high, height > 110 ? 4 : 3, panel.whole ? 1 : 0), label = panel.label || tickLabels(marked);
+  for (const v of marked) {
     make("line", { x1: margin.left, x2: width - margin.right, y1: y(v), y2: y(v) }, axis);
-    make("text", { x: margin.left - 7, y: y(v) + 4, "text-anchor": "end" }, axis, panel.label ? panel.label(v) : number(v));
+    make("text", { x: margin.left - 7, y: y(v) + 4, "text-anchor": "end" }, axis, label(v));
   }
   for (const s of panel.series) {
     const known = s.values.map((v, k) => k).filter((k) => s.values[k] !== null);
@@ -50,9 +58,9 @@ function drawPath(host) {
     if (curves.length)
       add("weight of each relation", width < 600 ? 170 : 220,
         curves.map((c) => ({ values: c.weights, kind: sign(c.weights[c.weights.length - 1]) })), { zero: true });
-    add("related pairs", 90, [{ values: n_edges, kind: "main" }], { zero: true });
+    add("related pairs", 90, [{ values: n_edges, kind: "main" }], { zero: true, whole: true });
     if (hasScores)
-      add(`${scoring} on held-out rows, ± standard error`, 110, [{
+      add(`${scoring} on held-out rows, ± error`, 110, [{
         values: scores, kind: "main",
         low: scores.map((s, k) => s === null ? null : s - (errors[k] || 0)),
         high: scores.map((s, k) => s === null ? null : s + (errors[k] || 0)),
@@ -69,7 +77,7 @@ function drawPath(host) {
       make("line", { class: "chosen", x1: at(mu), x2: at(mu), y1: 18 + 14 * k, y2: floor }, svg);
       const end = at(mu) > width / 2;
       const axis = make("g", { class: "axis" }, svg);
-      make("text", { x: at(mu) + (end ? 4 : -4), y: 12 + 14 * k, "text-anchor": end ? "end" : "start" }, axis, `${words}: mu = ${number(mu)}`);
+      make("text", { class: "flag", x: at(mu) + (end ? 4 : -4), y: 12 + 14 * k, "text-anchor": end ? "end" : "start" }, axis, `${words}: mu = ${number(mu)}`);
     });
     for (const panel of panels) drawPanel(svg, panel, x, width, margin);
     const axis = make("g", { class: "axis" }, svg);

@@ -23,7 +23,7 @@ function drawGraph(view, { groups, places, order, edges: listed }) {
   const nodes = new Map(related.map((t) => {
     const group = make("g", { class: `node ${predictable[t] ? groupClass(groups[t]) : "moot"}`, tabindex: -1, role: "img", "aria-label": names[t] }, points);
     make("circle", { r: radius }, group);
-    make("text", {}, group, labels[0][t]);
+    make("text", {}, group);
     return [t, group];
   }));
   nodes.get(related[0]).setAttribute("tabindex", 0);
@@ -31,15 +31,25 @@ function drawGraph(view, { groups, places, order, edges: listed }) {
   const edgesOf = (t) => shown().filter((edge) => edge.a === t || edge.b === t).reverse();
   const other = (edge, t) => (edge.a === t ? edge.b : edge.a);
 
+  // Places reach further from side to side; on a narrow screen they may be turned, where more names find room then.
   function layOut(width) {
+    const hidden = (turned) => { drawAt(width, turned); return points.querySelectorAll(".crowded").length; };
+    if (width >= 600 || hidden(true) > hidden(false)) drawAt(width, false);
+    else drawAt(width, true);
+  }
+
+  function drawAt(width, turned) {
     // Few tasks need little room, and many no more than a screen.
-    const few = Math.min(1, related.length / 6), wanted = 60 + 35 * related.length * few;
-    const height = Math.round(Math.min(Math.max(width * (width < 600 ? 1.15 : 0.62) * few, wanted), clamp(20 * related.length, 600, 860)));
-    const sides = (width < 600 ? 52 : 70) + Math.max(0, width / 2 - 150) * (1 - few);
+    const few = Math.min(1, related.length / 6), wanted = 60 + 35 * related.length * few, narrow = width < 600;
+    const room = Math.min(Math.max(width * (narrow ? 1.15 : 0.62) * few, wanted), clamp(20 * related.length, 600, 860)) - 62;
+    const sides = (narrow ? 52 : 70) + Math.max(0, width / 2 - 150) * (1 - few);
+    // What is flat takes less room.
+    const [across, up] = turned ? [1, 0] : [0, 1], levels = related.map((t) => places[t][up]);
+    const highest = Math.max(...levels), height = Math.round(62 + Math.max(28, room * (highest - Math.min(...levels))));
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.setAttribute("width", width);
     svg.setAttribute("height", height);
-    spots = places.map((p) => p && [sides + p[0] * (width - 2 * sides), 26 + (1 - p[1]) * (height - 62)]);
+    spots = places.map((p) => p && [sides + p[across] * (width - 2 * sides), 26 + (highest - p[up]) * room]);
     for (const edge of edges) {
       const [[x1, y1], [x2, y2]] = [spots[edge.a], spots[edge.b]];
       for (const [key, value] of Object.entries({ x1, y1, x2, y2 })) edge.line.setAttribute(key, value.toFixed(1));
@@ -66,17 +76,24 @@ function drawGraph(view, { groups, places, order, edges: listed }) {
       const [x, y] = spots[t], text = nodes.get(t).lastChild;
       nodes.get(t).firstChild.setAttribute("cx", x.toFixed(1));
       nodes.get(t).firstChild.setAttribute("cy", y.toFixed(1));
+      text.textContent = labels[width < 600 ? 1 : 0][t];
       const w = ruler.measureText(text.textContent).width + 4, gap = radius + 3;
-      const choices = [
+      const aside = 0.75 * gap, choices = [
         ["middle", x, y + gap + 11, [x - w / 2, y + gap, x + w / 2, y + gap + 14]],
         ["middle", x, y - gap - 2, [x - w / 2, y - gap - 13, x + w / 2, y - gap + 1]],
         ["start", x + gap, y + 4, [x + gap, y - 7, x + gap + w, y + 7]],
         ["end", x - gap, y + 4, [x - gap - w, y - 7, x - gap, y + 7]],
+        ...[1, -1].flatMap((s) => [
+          ["start", x + aside, y + s * aside + 4 + 5 * s, [x + aside, y + s * aside - 7 + 5 * s, x + aside + w, y + s * aside + 7 + 5 * s]],
+          ["end", x - aside, y + s * aside + 4 + 5 * s, [x - aside - w, y + s * aside - 7 + 5 * s, x - aside, y + s * aside + 7 + 5 * s]],
+        ]),
       ];
       // Above a task whose lines lead downwards, so that none crosses its name.
       if (down.get(t) > 0) choices.unshift(...choices.splice(1, 1));
       const inside = ([, , , box]) => box[0] >= 0 && box[2] <= width && box[1] >= 0 && box[3] <= height;
-      const free = choices.find((c) => inside(c) && !taken.some((box) => overlaps(c[3], box)));
+      const able = choices.filter((c) => inside(c) && !taken.some((box) => overlaps(c[3], box)));
+      // The first that no line crosses, or as few as can be.
+      const free = nearest(able, (c) => edges.filter((edge) => crosses(c[3], spots[edge.a], spots[edge.b])).length, Infinity);
       const chosen = free || choices.find(inside) || choices[0];
       if (free) taken.push(free[3]);
       text.classList.toggle("crowded", !free);
@@ -84,6 +101,20 @@ function drawGraph(view, { groups, places, order, edges: listed }) {
       text.setAttribute("x", clamp(chosen[1], 2, width - 2).toFixed(1));
       text.setAttribute("y", chosen[2].toFixed(1));
     }
+  }
+
+  /* Whether a line passes through a box: the part of it between the sides, and between top and bottom. */
+  function crosses([left, top, right, bottom], [x1, y1], [x2, y2]) {
+    let [from, to] = [0, 1];
+    for (const [start, step, low, high] of [[x1, x2 - x1, left, right], [y1, y2 - y1, top, bottom]]) {
+      if (Math.abs(step) < 1e-9) {
+        if (start < low || start > high) return false;
+        continue;
+      }
+      const ends = [(low - start) / step, (high - start) / step];
+      [from, to] = [Math.max(from, Math.min(...ends)), Math.min(to, Math.max(...ends))];
+    }
+    return from < to;
   }
 
   function clear() {
