@@ -165,7 +165,7 @@ def test_scores_of_the_search_are_those_of_the_judgement_unless_it_is_said_why_n
     search = quick_search(**SMALL)
     for kernels, others in ((["linear", "rbf"], False), (KERNELS, True)):
         choice = choose_parameters(X, Y, search=search, kernels=kernels)
-        why = "The search had 10 folds of 60 rows; the model is judged on 5 folds of 60 rows, so that"
+        why = "The search had 30 folds of 60 rows; the model is judged on 5 folds of 60 rows, so that"
         assert any(reason.startswith(why) for reason in choice.reasons) == others
         whole = judge_choice(choice, X, Y).comparison.iloc[-1]
         ours = whole["independent" if choice.estimator.penalty.name == "independent" else "score"]
