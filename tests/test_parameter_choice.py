@@ -165,7 +165,7 @@ def test_scores_of_the_search_are_those_of_the_judgement_unless_it_is_said_why_n
     search = quick_search(**SMALL)
     for kernels, others in ((["linear", "rbf"], False), (KERNELS, True)):
         choice = choose_parameters(X, Y, search=search, kernels=kernels)
-        why = "The search had 60 rows in 10 folds; the model is judged on 60 rows in 5 folds, so that scores differ"
+        why = "The search had 60 rows in 10 folds, dealt 3 times; the model is judged on 60 rows in 5 folds, so that"
         assert any(reason.startswith(why) for reason in choice.reasons) == others
         whole = judge_choice(choice, X, Y).comparison.iloc[-1]
         ours = whole["independent" if choice.estimator.penalty.name == "independent" else "score"]

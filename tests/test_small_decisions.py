@@ -1,0 +1,107 @@
+"""Decisions of searches and verdicts that scores seldom show, each on both sides."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from problems import related_tasks
+
+from skmtl import MultiTaskRegressor, compare_methods, edge_stability
+from skmtl.estimators.clean import clean
+from skmtl.losses import Square
+from skmtl.model_selection import compare, metric_choice, stability, verdict
+from skmtl.model_selection.candidates import Candidate, CandidateScores, choose, learn_all, row_means
+from skmtl.model_selection.folds import _deal_labels
+from skmtl.model_selection.gains import _best_method
+from skmtl.model_selection.held_out import _beyond
+from skmtl.model_selection.metric_choice import MetricSource
+from skmtl.model_selection.verdict import PairedScores, describe_verdict, judge_interval
+from skmtl.penalties import Independent, Sparse
+from skmtl.solvers.training import Effort, Settings
+
+
+def test_what_three_decimals_do_not_show_is_told_by_the_larger_score():
+    for scores in ((1.0, 1e-3), (1e-3, 1.0)):
+        assert judge_interval(-2e-4, 2e-4, *scores) == verdict.UNCHANGED
+        assert judge_interval(-6e-4, 2e-4, *scores) == verdict.CLOSE
+
+
+@pytest.mark.parametrize(("kept", "worse"), [("sparse", True), ("independent", False), (None, False)])
+def test_the_model_that_is_kept_is_held_against_the_constant(kept, worse):
+    """And the better of the two where none is kept."""
+    paired = PairedScores("sparse", "pooled_r2", 0.1, 0.5, 0.2, -0.4, -0.5, -0.3)
+    assert describe_verdict(paired, kept=kept).startswith("Worse than a constant") == worse
+
+
+def test_a_fold_that_gains_nothing_is_no_gain():
+    gains = np.array([[8.0, 8.0], [0.2, 0.2], [0.0, 0.1], [0.3, 0.3], [0.2, 0.2]])
+    assert _beyond(gains).tolist() == [False, True]
+
+
+def test_among_folds_with_as_many_labels_the_one_with_fewest_rows_is_taken():
+    """Every row knows a task that no other knows."""
+    assert np.bincount(_deal_labels(np.eye(6, dtype=bool), 3)).tolist() == [2, 2, 2]
+
+
+def test_one_standard_error_is_that_of_paired_differences():
+    """Folds that are hard for all say nothing about who is behind."""
+    scores = np.array([[0.0, 1.0, 5.0], [-0.1, 0.9, 4.9]])
+    assert choose(CandidateScores(scores, np.array([[5.0], [0.0]]), row_means(scores)), "1se") == 0
+
+
+def test_of_methods_that_gain_the_same_the_first_is_named():
+    table = pd.DataFrame({"method": ["trace", "trace", "sparse", "sparse"], "difference": [0.0, 0.3, 0.9, 0.3]})
+    assert _best_method(table) == "graph (trace, on rows that chose nothing) +0.3"
+
+
+def test_a_score_of_classes_is_refused_before_the_work_starts(rng, monkeypatch):
+    monkeypatch.setattr(compare, "select", lambda *given: pytest.fail("the work started"))
+    with pytest.raises(ValueError, match="scoring='roc_auc' is for classes"):
+        compare_methods(*related_tasks(rng, 12, 2), ["sparse"], scoring="roc_auc", cv=2)
+
+
+def test_known_structures_are_not_asked_for_a_solver():
+    asked = []
+
+    def solve(settings, effort, *, start, certify):
+        asked.append((settings.penalty.name, effort.solver))
+        return SimpleNamespace(structure=np.eye(2))
+
+    candidates = [Candidate(Settings(penalty, 1.0)) for penalty in (Independent(), Sparse())]
+    assert [one for one, _ in learn_all(SimpleNamespace(solve=solve), candidates, Effort("newton"))] == candidates
+    assert asked == [("independent", "auto"), ("sparse", "newton")]
+
+
+def test_a_round_has_the_scale_that_the_one_before_asks_for(rng, monkeypatch):
+    X, Y = related_tasks(rng, 12, 2)
+    scales, asked = [], []
+    monkeypatch.setattr(metric_choice, "train", lambda *given, feature_scale: scales.append(feature_scale))
+    before = SimpleNamespace(scale_after=lambda rows, rule: asked.append((rows.tolist(), rule)) or "learned")
+    model = MultiTaskRegressor(kernel="rbf", metric_rounds=1, metric_rule="evidence")
+    MetricSource(model, clean(model, X, Y), Square(), before).training(np.arange(4))
+    assert (scales, asked) == (["learned"], [([0, 1, 2, 3], "evidence")])
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_components", "kept"), [(12, 5, 5), (12, 6, None), (13, 6, 6), (13, 7, None), (12, None, None)]
+)
+def test_halves_with_as_many_landmarks_as_rows_need_none(n_rows, n_components, kept, rng, monkeypatch):
+    """Unless the user chose the landmarks."""
+    models, make = [], stability.TrainingSource
+    monkeypatch.setattr(stability, "TrainingSource", lambda model, *given: models.append(model) or make(model, *given))
+    X, Y = related_tasks(rng, n_rows, 2)
+    edge_stability(MultiTaskRegressor(Sparse(0.5), kernel="rbf", n_components=n_components, random_state=0), X, Y, 2)
+    assert models.pop().n_components == kept
+    edge_stability(MultiTaskRegressor(Sparse(0.5), kernel="rbf", landmarks=X[:7], n_components=None), X, Y, 2)
+    assert models.pop().landmarks.shape == (7, X.shape[1])
+
+
+def test_two_tasks_keep_their_mu_and_one_pair_is_always_news(rng):
+    """The bound on false edges is of no use for a single pair, and that it is in every half is no warning."""
+    X = rng.standard_normal((24, 3))
+    Y = X[:, :1] + 0.01 * rng.standard_normal((24, 2))
+    table = edge_stability(MultiTaskRegressor(Sparse(0.85), alpha=1.0), X, Y, 2, max_false=1.0)
+    assert table["frequency"].tolist() == [1.0]
+    assert table.attrs["mu"] == 0.85
+    assert np.isnan(table.attrs["false_bound"])
