@@ -312,12 +312,10 @@ def test_the_verdict_has_one_opening_for_each_case(numbers, kept, opening):
         assert sentence.endswith(f"The model that is kept is {kept}.")
 
 
-def test_scores_that_differ_look_different():
-    sentence = describe_verdict(PairedScores("sparse", "r2", 0.99244, 0.99238, 0.0, 6e-5, -1e-4, 2e-4))
-    assert "0.99244 with sparse and 0.99238 with independent tasks" in sentence
-    helps = describe_verdict(PairedScores("sparse", "r2", 0.8427, 0.8426, 0.0, 1e-4, 2e-5, 1.8e-4))
+def test_a_verdict_has_the_decimals_that_it_needs():
+    helps = describe_verdict(PairedScores("sparse", "r2", 0.8436, 0.8426, 0.0, 1e-3, 2e-4, 1.8e-3))
     assert "Sharing helps" in helps
-    assert "+0.00010 [+0.00002, +0.00018]" in helps
+    assert "+0.0010 [+0.0002, +0.0018]" in helps
 
 
 def test_an_end_that_decides_does_not_look_like_zero_in_the_terminal(capsys):

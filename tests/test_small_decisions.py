@@ -52,7 +52,7 @@ def test_one_standard_error_is_that_of_paired_differences():
 
 def test_of_methods_that_gain_the_same_the_first_is_named():
     table = pd.DataFrame({"method": ["trace", "trace", "sparse", "sparse"], "difference": [0.0, 0.3, 0.9, 0.3]})
-    assert _best_method(table) == "graph (trace, on rows that chose nothing) +0.3"
+    assert _best_method(table) == "the graph (trace, on rows that chose nothing) adds 0.300"
 
 
 def test_a_score_of_classes_is_refused_before_the_work_starts(rng, monkeypatch):

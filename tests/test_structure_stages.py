@@ -21,8 +21,10 @@ class Listener:
         self.mu, self.max_iter, self.asked, self._gaps = mu, max_iter, [], iter(gaps)
         self._penalty = Sparse(mu)
         self.threshold, self.norm, self.value = self._penalty.threshold, self._penalty.norm, self._penalty.value
+        self.few_tasks = self._penalty.few_tasks
 
-    def minimize_with(self, smooth, start, *, certify, tol, max_iter):
+    def minimize_with(self, smooth, start, *, certify, tol, max_iter, exact):
+        assert not exact
         self.asked.append(SimpleNamespace(smooth=smooth, start=start, certify=certify, tol=tol, max_iter=max_iter))
         return start, next(self._gaps), 1
 

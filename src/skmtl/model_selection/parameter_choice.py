@@ -10,6 +10,7 @@ from sklearn.utils import check_array
 
 from skmtl.losses.base import check_loss
 from skmtl.model_selection.candidates import AUTO, middle_alpha
+from skmtl.model_selection.folds import MORE_FOLDS, N_DEALS
 from skmtl.model_selection.gains import STEPS, describe_gains
 from skmtl.model_selection.judging import best_rival, parameters_of
 from skmtl.model_selection.kernel_choice import (
