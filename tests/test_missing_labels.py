@@ -17,7 +17,7 @@ from skmtl.solvers.cost import GAIN, choose_road, road_after, roads, steps_witho
 from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.newton_cg import NewtonStep
 from skmtl.solvers.observed import ObservedRows, TaskBasis
-from skmtl.solvers.systems import FeatureSystem, IterativeSystem, LabelFactor
+from skmtl.solvers.systems import FeatureSystem, IterativeSystem, LabelFactor, Predictors
 from skmtl.solvers.task_blocks import TaskBlockSystem
 from skmtl.solvers.task_factors import TaskFactor
 from skmtl.targets import LongLabels, TableLabels
@@ -62,6 +62,11 @@ LAYOUTS = {
     "weights": lambda rng: make_table(rng, per_row=False),
     "long": make_grouped,
 }
+
+
+def nothing_for(observed):
+    """Where iterations without a start begin."""
+    return Predictors(np.zeros_like(observed.cross), np.zeros_like(observed.cross))
 
 
 def roads_of(layout):
@@ -137,14 +142,35 @@ def test_an_inexact_fit_is_a_true_point_with_a_true_bound(rng, road, tol):
         assert fit.value == pytest.approx(value, rel=1e-9)
 
 
+def test_a_factor_that_gives_no_second_derivative_serves_longer(rng):
+    """Where a second derivative is wanted, the road from a factor that is off is longer."""
+    _, _, observed = observe(rng, make_table(rng), intercept=True, rank=14)
+    A = make_structure(rng)
+    factor, far = LabelFactor(observed.entries(), A, 0.1), A * 1.5
+    far[0, 0] *= 2.0
+    costs = []
+    for curved in (False, True):
+        costs.append(0.0)
+        for cost in 10.0 ** np.arange(5.0, 10.0, 0.01):
+            factor.cost = cost
+            if not worth_refactorizing(factor, far, 0.1, 1e-3, 0.0, curved=curved):
+                break
+            costs[-1] = cost
+    values_alone, with_derivative = costs
+    assert 1e5 < 3.0 * values_alone < with_derivative < 1e9
+    factor.exact = False
+    factor.cost = 2.0 * values_alone
+    assert not worth_refactorizing(factor, far, 0.1, 1e-3, 0.0, curved=True)
+
+
 @pytest.mark.parametrize("road", ["labels", "completed"])
 def test_a_factor_serves_near_structures(rng, road, monkeypatch):
     _, _, observed = observe(rng, make_table(rng), intercept=True, rank=14)
     A = make_structure(rng)
     step = MissingLabelRidge(observed, 1e-2, road)
     factor = step.solve(A) and step._factor[0]
-    assert not worth_refactorizing(factor, A, factor.ridge, 1e-10, 0.0) or factor.cost < 2e6
-    monkeypatch.setattr(skmtl.solvers.missing_labels, "worth_refactorizing", lambda *_: False)
+    assert not worth_refactorizing(factor, A, factor.ridge, 1e-10, 0.0, curved=True) or factor.cost < 2e6
+    monkeypatch.setattr(skmtl.solvers.missing_labels, "worth_refactorizing", lambda *_, **__: False)
     near = A + 0.1 * make_structure(rng)
     fit = step.solve(near, tol=1e-9)
     assert step._factor[0] is factor
@@ -256,7 +282,7 @@ def test_the_gap_of_a_step_is_what_it_may_gain_and_what_was_asked_for(rng, road,
         assert rough.value - best.value <= (rough.gap + 1e-9) * rough.value
         # The gap that is asked for is relative to the penalty, which is less than the value.
         assert rough.gap <= 2.0 * tol**2 + 1e-9
-    system = TaskBlockSystem(observed, *np.linalg.eigh(A), observed.n * alpha, np.zeros_like(observed.cross), 1e-6)
+    system = TaskBlockSystem(observed, *np.linalg.eigh(A), observed.n * alpha, nothing_for(observed), 1e-6)
     exact = best.coefficients()
     np.testing.assert_allclose(system.W, exact, atol=1e-2 * np.abs(exact).max())
     assert system.norm == pytest.approx(np.trace(exact @ np.linalg.solve(A, exact.T)), rel=1e-2)
@@ -437,10 +463,10 @@ def test_blocks_of_tasks_need_few_steps(rng, alpha, common):
     A = root @ root.T / n_tasks + 0.1 * np.eye(n_tasks) + common
     ridge = observed.n * alpha
     exact = FeatureSystem(observed, A, ridge)
-    found = TaskBlockSystem(observed, *np.linalg.eigh(A), ridge, np.zeros((rank, n_tasks)), 1e-16)
+    found = TaskBlockSystem(observed, *np.linalg.eigh(A), ridge, nothing_for(observed), 1e-16)
     np.testing.assert_allclose(found.W, exact.W, atol=1e-6 * np.abs(exact.W).max())
     assert found.norm == pytest.approx(exact.norm, rel=1e-6)
-    rough = TaskBlockSystem(observed, *np.linalg.eigh(A), ridge, np.zeros((rank, n_tasks)), 1e-4)
+    rough = TaskBlockSystem(observed, *np.linalg.eigh(A), ridge, nothing_for(observed), 1e-4)
     assert rough.steps <= 40
 
 
@@ -479,7 +505,7 @@ def test_iterations_over_labels_of_any_unit_are_the_same(unit, rng):
     for c in (1.0, unit):
         scaled = labels.with_labels(c * labels.y, labels.weight)
         _, _, observed = observe(np.random.default_rng(1), scaled, intercept=True)
-        found.append(IterativeSystem(observed, A, 0.3, np.zeros_like(observed.cross), 0.0))
+        found.append(IterativeSystem(observed, A, 0.3, nothing_for(observed), 0.0))
     one, other = found
     np.testing.assert_array_equal(other.W, unit * one.W)
     assert other.steps == one.steps > 1

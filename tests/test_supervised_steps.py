@@ -18,7 +18,7 @@ from skmtl.solvers.observed import ObservedRows, TaskBasis
 from skmtl.solvers.observed_moments import ObservedMoments
 from skmtl.solvers.posterior import CompletePosterior, FeaturePosterior, LabelPosterior
 from skmtl.solvers.ridge import Ridge
-from skmtl.solvers.systems import FeatureSystem, IterativeSystem, LabelFactor, MeanSystem
+from skmtl.solvers.systems import FeatureSystem, IterativeSystem, LabelFactor, MeanSystem, Predictors
 from skmtl.solvers.task_blocks import TaskBlockSystem
 from skmtl.solvers.task_factors import TaskFactor
 from skmtl.targets import LongLabels, TableLabels
@@ -246,7 +246,7 @@ def test_single_precision_is_asked_for_no_more_than_it_has(rng, monkeypatch):
     weight = labels.design_weight()
     values, vectors = np.linalg.eigh(rows.T @ (weight[:, None] * rows))
     observed = ObservedRows(rows @ vectors, values, labels, intercept=False)
-    A, nothing = random_psd(rng, N_TASKS), np.zeros((12, N_TASKS))
+    A, nothing = random_psd(rng, N_TASKS), Predictors(*np.zeros((2, 12, N_TASKS)))
     exact = MissingLabelRidge(observed, 0.01, "features").solve(A).coefficients()
     steps, exact_products, curve = [], [], ObservedRows.curve
     monkeypatch.setattr(ObservedRows, "curve", lambda self, W: exact_products.append(1) or curve(self, W))
@@ -256,9 +256,33 @@ def test_single_precision_is_asked_for_no_more_than_it_has(rng, monkeypatch):
         steps.append(system.steps)
         np.testing.assert_allclose(system.W, exact, atol=10.0 * np.sqrt(gap) * np.abs(exact).max())
         assert system.norm == pytest.approx(np.trace(np.linalg.solve(A, system.W.T @ system.W)))
+        np.testing.assert_allclose(system.curved, curve(observed, system.W), rtol=1e-9, atol=1e-12)
         # Three digits at a time.
-        assert len(exact_products) <= 2 - np.log10(gap) / 4.0
+        assert len(exact_products) <= 1 - np.log10(gap) / 4.0
     assert 0 < steps[0] <= steps[1] <= steps[2] <= 100
+    # The products of the start are not taken again, and at the answer there is nothing to do.
+    exact_products.clear()
+    again = IterativeSystem(observed, A, observed.n * 0.01, Predictors(system.W, system.curved), 1e-8)
+    assert again.steps == len(exact_products) == 0
+    np.testing.assert_allclose(again.W, system.W, rtol=1e-9, atol=1e-12)
+
+
+def test_a_start_with_directions_that_the_structure_lacks_is_brought_into_it(rng):
+    labels, rows = make_labels(rng, "ridge", "gaps"), rng.standard_normal((N_ROWS, 12))
+    observed = ObservedRows(rows, np.sum(rows**2, axis=0), labels, intercept=True)
+    root = rng.standard_normal((N_TASKS, N_TASKS - 1))
+    A, W = root @ root.T, rng.standard_normal((12, N_TASKS))
+    nowhere = Predictors(*np.zeros((2, 12, N_TASKS)))
+    found = IterativeSystem(observed, A, 0.3, Predictors(W, observed.curve(W)), 1e-20)
+    exact = IterativeSystem(observed, A, 0.3, nowhere, 1e-20)
+    np.testing.assert_allclose(found.W, exact.W, atol=1e-7 * np.abs(exact.W).max())
+    np.testing.assert_allclose(found.curved, observed.curve(found.W), atol=1e-9)
+    # As far away as that, the first answer is one of the structure, too.
+    rough = IterativeSystem(observed, A, 0.3, Predictors(W, observed.curve(W)), 1e9)
+    assert rough.steps == 0
+    lacking = np.linalg.svd(root)[0][:, -1]
+    np.testing.assert_allclose(rough.W @ lacking, 0.0, atol=1e-9)
+    np.testing.assert_allclose(rough.curved, observed.curve(rough.W), atol=1e-9)
 
 
 @pytest.mark.parametrize(("unit", "size"), [(1.0, 1.0), (1e3, 1.0), (1.0, 1e4), (1.0, 1e-4)])
@@ -267,7 +291,7 @@ def test_blocks_of_tasks_are_solved_as_exactly_as_was_asked_for_and_not_again(un
     labels, rows = make_labels(rng, "ridge", "gaps"), unit * rng.standard_normal((N_ROWS, 12))
     observed = ObservedRows(rows, np.sum(rows**2, axis=0), labels, intercept=True)
     A, ridge = size * random_psd(rng, N_TASKS), 0.05 * size * unit**2 * observed.n
-    nothing = np.zeros((12, N_TASKS))
+    nothing = Predictors(*np.zeros((2, 12, N_TASKS)))
     a, U = np.linalg.eigh(A)
     exact, products, curve = FeatureSystem(observed, A, ridge), [], ObservedRows.curve
     monkeypatch.setattr(ObservedRows, "curve", lambda self, W: products.append(1) or curve(self, W))
@@ -275,8 +299,9 @@ def test_blocks_of_tasks_are_solved_as_exactly_as_was_asked_for_and_not_again(un
     for gap in (1e-1, 1e-4, 1e-8):
         products.clear()
         system = TaskBlockSystem(observed, a, U, ridge, nothing, gap)
-        # One product for each step, one before, and one or two to see that it is the end.
-        assert len(products) <= system.steps + 3
+        # One product for each step, and one or two to see that it is the end.
+        assert len(products) <= system.steps + 2
+        np.testing.assert_allclose(system.curved, curve(observed, system.W), rtol=1e-9)
         left = (observed.cross - curve(observed, system.W) - ridge * np.linalg.solve(A, system.W.T).T) @ (
             U * np.sqrt(a)
         )
@@ -286,7 +311,7 @@ def test_blocks_of_tasks_are_solved_as_exactly_as_was_asked_for_and_not_again(un
     assert 0 < steps[0] < steps[1] < steps[2] < 30
     np.testing.assert_allclose(system.W, exact.W, atol=1e-3 * np.abs(exact.W).max())
     # From the answer there is nothing to do.
-    near = TaskBlockSystem(observed, a, U, ridge, exact.W, 1e-8)
+    near = TaskBlockSystem(observed, a, U, ridge, Predictors(exact.W, exact.curved), 1e-8)
     assert near.steps == 0
     E = rng.standard_normal((12, N_TASKS))
     np.testing.assert_allclose(near.respond(E), MeanSystem(observed, A, ridge).respond(E), rtol=1e-6)

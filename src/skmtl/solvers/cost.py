@@ -108,10 +108,11 @@ def _label_counts(observed: "Observed") -> Array:
     return np.asarray(observed.entries().counts, dtype=float)
 
 
-def worth_refactorizing(factor: Factor, A: Array, ridge: float, gap: float, product: float) -> bool:
+def worth_refactorizing(factor: Factor, A: Array, ridge: float, gap: float, product: float, *, curved: bool) -> bool:
     """Whether a new factor is cheaper than steps with one of another structure.
 
-    M of both structures lie between one another times the extreme eigenvalues of one structure relative to the other.
+    ``curved`` says whether the second derivative is wanted, too, which comes from the factor. M of both structures lie
+    between one another times the extreme eigenvalues of one structure relative to the other.
     """
     spread = max(largest_eigenvalue(A, factor.A), ridge / factor.ridge)
     spread *= max(largest_eigenvalue(factor.A, A), factor.ridge / ridge)
@@ -119,9 +120,11 @@ def worth_refactorizing(factor: Factor, A: Array, ridge: float, gap: float, prod
         return True
     # The first error is about that of the structures; the gap is a square.
     steps = 1.0 + 0.25 * np.sqrt(spread) * np.log(max((spread - 1.0) ** 2 / gap, 1.0))
-    # Newton with a second derivative that is off by the spread needs more iterations, unless it was off before.
-    further = max(NEWTON_GAIN / np.log(spread / max(spread - 1.0, 1e-6)) - NEWTON_ITERATIONS, 0.0) * factor.exact
-    return bool(factor.cost < (steps + ITERATION_STEPS * further) * (factor.step_cost + product + CALL))
+    if curved and factor.exact:
+        # Newton with a second derivative that is off by the spread needs more iterations, unless it was off before.
+        further = NEWTON_GAIN / np.log(spread / max(spread - 1.0, 1e-6)) - NEWTON_ITERATIONS
+        steps += ITERATION_STEPS * max(further, 0.0)
+    return bool(factor.cost < steps * (factor.step_cost + product + CALL))
 
 
 def roads(observed: "Observed", alpha: float, steps: float | None = None) -> dict[str, float]:

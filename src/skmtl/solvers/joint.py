@@ -30,8 +30,8 @@ START_TOL, ROUGH_TOL = 1e-2, 1e-1
 # Rounds of surrogates, and the ratio of structures to the next at which they end.
 SURROGATE_ROUNDS, NEAR_ENOUGH = 5, 1.1
 # Down to this ridge, relative to the mean of diag(B'KB), a start that is near needs no stages; where steps are dear,
-# stages need not be exact.
-DIRECT_RIDGE, LOOSE_STAGE_TOL = 1e-4, 1e-5
+# stages need not be exact, and their ridges are farther apart.
+DIRECT_RIDGE, LOOSE_STAGE_TOL, DEAR_FACTOR = 1e-4, 1e-5, 10.0
 TINY = float(np.finfo(float).tiny)
 
 
@@ -178,9 +178,10 @@ def _accept(A: Array, point: SmoothPoint, value: float) -> float:
 def _descend(problem: Problem, stage: Stage) -> tuple[Array, float, int]:
     """The stages from a gentle ridge on: from a diagonal structure, or a step further where evaluations are dear."""
     start, size = _diagonal_start(problem)
-    if not cast(Eliminable, problem.supervised).quick:
-        start = _structure_step(problem, start, GENTLE_RIDGE * size)
-    return descend(stage, start, problem.eps, GENTLE_RIDGE * size)
+    first = GENTLE_RIDGE * size
+    if cast(Eliminable, problem.supervised).quick:
+        return descend(stage, start, problem.eps, first)
+    return descend(stage, _structure_step(problem, start, first), problem.eps, first, factor=DEAR_FACTOR)
 
 
 def _structure_step(problem: Problem, A: Array, eps: float) -> Array:

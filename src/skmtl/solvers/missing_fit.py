@@ -47,10 +47,13 @@ class Response(Protocol):
 
 
 class PredictorSystem(Response, Protocol):
-    """One that was solved for predictors W, and their squared norm."""
+    """One that was solved for predictors W, with (G_t w_t) and their squared norm."""
 
     W: Array
     norm: float
+
+    @property
+    def curved(self) -> Array: ...
 
 
 class MissingLabelFit:
@@ -106,7 +109,7 @@ class MissingLabelFit:
     def from_predictors(cls, problem: MissingLabels, A: Array, system: PredictorSystem) -> "MissingLabelFit":
         """From predictors W, with dual coefficients c_it = w_it (y_it - f_t(x_i)) / (n alpha)."""
         observed, W = problem.observed, system.W
-        left = observed.cross - observed.curve(W)
+        left = observed.cross - system.curved
         YC = (float(observed.squares.sum()) - float(np.sum(W * observed.cross))) / observed.n
         errors = YC - float(np.sum(W * left)) / observed.n
         return cls(

@@ -20,6 +20,7 @@ from skmtl.solvers.systems import (
     FeatureSystem,
     IterativeSystem,
     LabelFactor,
+    Predictors,
     SeparateSystem,
     dual_coefficients,
 )
@@ -53,7 +54,7 @@ class MissingLabelRidge:
         self._apart = tasks_apart(observed, alpha, self.road)
         self._rough = self.road != "tasks"
         # Where iterations start: predictors, dual coefficients, and the last factor, which serves near structures.
-        self._W = np.zeros_like(observed.cross)
+        self._start = Predictors(np.zeros_like(observed.cross), np.zeros_like(observed.cross))
         self._factor: tuple[Factor, Array] | None = None
         # The last structure, the gap of its fit, and the fit.
         self._last: tuple[Array, float, MissingLabelFit] | None = None
@@ -75,7 +76,7 @@ class MissingLabelRidge:
     def with_alpha(self, alpha: float) -> "MissingLabelRidge":
         """The same rows and labels at another alpha, from where this one is."""
         other = MissingLabelRidge(self.observed, alpha)
-        other._W = self._W
+        other._start = self._start
         if other.road == self.road:
             other._factor = self._factor
         return other
@@ -106,7 +107,7 @@ class MissingLabelRidge:
     def part(self, tasks: NDArray[np.intp]) -> "MissingLabelRidge":
         """The problem of some of the tasks, in that order; n is still that of all."""
         other = MissingLabelRidge(self.observed.part(tasks), self.alpha)
-        other._W = self._W[:, tasks]
+        other._start = Predictors(self._start.W[:, tasks], self._start.curved[:, tasks])
         return other
 
     def solve(self, A: Array, *, tol: float = 0.0) -> MissingLabelFit:
@@ -122,7 +123,7 @@ class MissingLabelRidge:
         observed, ridge = self.observed, self.ridge
         if np.count_nonzero(A) == len(A) and self._apart == "decomposed":
             apart = SeparateSystem(observed, np.diag(A), ridge)
-            self._W = apart.W
+            self._start = Predictors(apart.W, apart.curved)
             return MissingLabelFit.from_predictors(self, A, apart), True
         if np.count_nonzero(A) == len(A) and self._apart == "factorized":
             factor = TaskFactor(observed.entries(), A, ridge)
@@ -137,7 +138,11 @@ class MissingLabelRidge:
         """By a factor of this structure or of another."""
         observed, ridge, entries = self.observed, self.ridge, self.observed.entries()
         near = within_blocks(entries, A) if self.road == "tasks" else A
-        renew = self._factor is None or worth_refactorizing(self._factor[0], near, ridge, gap, observed.product_cost)
+        # Rounds of surrogates, which lead to a start, ask for no second derivative.
+        curved = gap < ROUGH_GAP or self.road == "labels"
+        renew = self._factor is None or worth_refactorizing(
+            self._factor[0], near, ridge, gap, observed.product_cost, curved=curved
+        )
         if renew and self._rough and gap >= ROUGH_GAP and roughly_cheaper(observed, self.alpha, gap, self.road):
             return self._iterate(A, gap), False
         factor = self._factorize(A) if self._factor is None or renew else self._factor[0]
@@ -158,9 +163,9 @@ class MissingLabelRidge:
         if self.observed.by_grams:
             a, U = eigh(A)
             if a[0] > SINGULAR * a[-1]:
-                system = TaskBlockSystem(self.observed, a, U, self.ridge, self._W, gap)
-        system = system or IterativeSystem(self.observed, A, self.ridge, self._W, gap)
-        self._W = system.W
+                system = TaskBlockSystem(self.observed, a, U, self.ridge, self._start, gap)
+        system = system or IterativeSystem(self.observed, A, self.ridge, self._start, gap)
+        self._start = Predictors(system.W, system.curved)
         # Where steps turn out to be many, they are not tried again.
         self._rough = system.steps * self.observed.product_cost < factor_cost(self.observed, self.road)
         if self.road == "iterative":
@@ -177,4 +182,8 @@ class MissingLabelRidge:
 
     def diagonal_energy(self, a: Array, *, tol: float = 1e-2) -> Array:
         """Squared norms of the tasks' predictors for the structure diag(a), of shape (n_tasks,)."""
-        return np.sum(self.solve(np.diag(a), tol=tol).coefficients() ** 2, axis=0)
+        if self._apart == "decomposed":
+            W = SeparateSystem(self.observed, a, self.ridge).W
+        else:
+            W = self.solve(np.diag(a), tol=tol).coefficients()
+        return np.asarray(np.sum(W**2, axis=0))

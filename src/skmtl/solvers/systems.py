@@ -15,7 +15,8 @@ P = Phi'C by ``-Phi' M^-1 Phi P D``: that is all that the joint Newton needs.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
+from functools import cached_property
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,13 @@ SINGLE = 1e-3
 def pairs(n_tasks: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The entries of a symmetric matrix on and below its diagonal: coordinates of a change of the structure."""
     return np.tril_indices(n_tasks)
+
+
+class Predictors(NamedTuple):
+    """W, and (G_t w_t), which takes all rows to find; both of shape (r, n_tasks)."""
+
+    W: Array
+    curved: Array
 
 
 class Inverse(Protocol):
@@ -168,6 +176,7 @@ class FeatureSystem:
         self._R = cholesky(system, lower=False)
         G = self._solve(self._white.whiten_gradient(observed.cross))
         self.W, self.norm = self._white.unwhiten(G), float(np.sum(G**2))
+        self.curved = observed.curve(self.W)
 
     def _solve(self, rhs: Array) -> Array:
         solved = linalg.cho_solve((self._R, False), np.ascontiguousarray(rhs.T).ravel(), check_finite=False)
@@ -238,10 +247,15 @@ class SeparateSystem(Unformed):
     """The tasks apart, for a structure diag(a): each in the eigenbasis of its own G_t."""
 
     def __init__(self, observed: Observed, a: Array, ridge: float) -> None:
-        self._bases, self._a, self._ridge = observed.bases(), a, ridge
+        self._observed, self._bases, self._a, self._ridge = observed, observed.bases(), a, ridge
         # In terms of P = W A^-1, for a task may have no structure at all.
         P = np.stack([X @ (z / (g * a_t + ridge)) for a_t, (X, g, z) in zip(a, self._bases, strict=True)], axis=1)
         self.W, self.norm = a * P, float(np.sum(a * P**2))
+
+    @cached_property
+    def curved(self) -> Array:
+        """(G_t w_t), of shape (r, n_tasks)."""
+        return self._observed.curve(self.W)
 
     def respond(self, E: Array) -> Array:
         """Phi' M^-1 Phi E, of shape (r, n_tasks)."""
@@ -274,13 +288,17 @@ class IterativeSystem(MeanSystem):
     The preconditioner is the system of the mean, and so is the second derivative.
     """
 
-    def __init__(self, observed: Observed, A: Array, ridge: float, start: Array, gap: float) -> None:
+    def __init__(self, observed: Observed, A: Array, ridge: float, start: Predictors, gap: float) -> None:
         super().__init__(observed, A, ridge)
         rhs = self._white.whiten_gradient(observed.cross)
-        G, self.steps = self._white.whiten(start), 0
+        G, self.steps = self._white.whiten(start.W), 0
+        W, curved = self._white.unwhiten(G), start.curved
+        if np.abs(W - start.W).max(initial=0.0) > ROUNDING * np.abs(start.W).max(initial=0.0):
+            # The start has directions that the structure does not have.
+            curved = observed.curve(W)
         rounding = ROUNDING**2 * float(np.sum(rhs**2))
         for _ in range(MAX_ROUNDS):
-            left = rhs - self._apply(G)
+            left = rhs - self._white.whiten_gradient(curved) - ridge * G
             # The gap is at most |left|^2 / (n alpha); at first the norm is about that of the preconditioner's answer.
             norm = float(np.sum(G**2)) or float(np.sum((rhs / self._diagonal) ** 2))
             enough = max(ridge**2 * gap * norm, rounding)
@@ -288,11 +306,9 @@ class IterativeSystem(MeanSystem):
                 break
             # What single precision leaves is solved for once more.
             G = G + self._solve(left, max(enough, SINGLE**2 * float(np.sum(left**2))))
-        self.W, self.norm = self._white.unwhiten(G), float(np.sum(G**2))
-
-    def _apply(self, G: Array) -> Array:
-        curved = self._observed.curve(self._white.unwhiten(G))
-        return self._white.whiten_gradient(curved) + self._ridge * G
+            W = self._white.unwhiten(G)
+            curved = observed.curve(W)
+        self.W, self.curved, self.norm = W, curved, float(np.sum(G**2))
 
     def _apply_roughly(self, G: Array) -> Array:
         self.steps += 1

@@ -13,7 +13,7 @@ from scipy import linalg
 
 from skmtl._linalg import Array, cholesky, conjugate_gradients, symmetric_part
 from skmtl.solvers.observed import Observed
-from skmtl.solvers.systems import MAX_ROUNDS, MAX_STEPS, ROUNDING, MeanSystem, Unformed
+from skmtl.solvers.systems import MAX_ROUNDS, MAX_STEPS, ROUNDING, MeanSystem, Predictors, Unformed
 
 # Leading eigenvectors of the structure that are solved for together, and the size that their system may have.
 N_SHARED, LARGEST_SHARED = 10, 400
@@ -30,24 +30,25 @@ class TaskBlockSystem(Unformed):
         Eigenvalues, of which none is nearly zero, and eigenvectors of the structure A.
     """
 
-    def __init__(self, observed: Observed, a: Array, U: Array, ridge: float, start: Array, gap: float) -> None:
+    def __init__(self, observed: Observed, a: Array, U: Array, ridge: float, start: Predictors, gap: float) -> None:
         self._observed, self._ridge, self.steps = observed, ridge, 0
         self._root = U * np.sqrt(a)
         self._inverse = (U / a) @ U.T
         self._g, self._X = observed.gram_bases()
         self._apart = 1.0 / (self._g + ridge * np.diag(self._inverse)[:, None])
         self._share(a, U)
-        W, cross = start, observed.cross
+        (W, curved), cross = start, observed.cross
         rounding = ROUNDING**2 * float(np.sum((cross @ self._root) ** 2))
         for _ in range(MAX_ROUNDS):
-            left = cross - self._apply(W)
+            left = cross - curved - self._ridge * (W @ self._inverse)
             # The gap is at most the squared norm of what is left, whitened, over n alpha.
             norm = self._norm(W) or self._norm(self._precondition(cross))
             enough = max(ridge**2 * gap * norm, rounding)
             if float(np.sum((left @ self._root) ** 2)) <= enough:
                 break
             W = W + self._solve(left, enough)
-        self.W, self.norm = W, self._norm(W)
+            curved = observed.curve(W)
+        self.W, self.curved, self.norm = W, curved, self._norm(W)
 
     def _share(self, a: Array, U: Array) -> None:
         """The system of predictors along the leading eigenvectors of A, factorized."""
@@ -64,11 +65,8 @@ class TaskBlockSystem(Unformed):
         return float(np.vdot(W, W @ self._inverse))
 
     def _apply(self, W: Array) -> Array:
-        return self._observed.curve(W) + self._ridge * (W @ self._inverse)
-
-    def _counted(self, W: Array) -> Array:
         self.steps += 1
-        return self._apply(W)
+        return self._observed.curve(W) + self._ridge * (W @ self._inverse)
 
     def _precondition(self, left: Array) -> Array:
         turned = self._apart * np.matmul(left.T[:, None, :], self._X)[:, 0, :]
@@ -80,7 +78,7 @@ class TaskBlockSystem(Unformed):
         def finished(r: Array, _: float) -> bool:
             return float(np.sum((r @ self._root) ** 2)) <= enough
 
-        return conjugate_gradients(self._counted, left, self._precondition, finished, max_steps=MAX_STEPS)
+        return conjugate_gradients(self._apply, left, self._precondition, finished, max_steps=MAX_STEPS)
 
     @cached_property
     def _mean(self) -> MeanSystem:
