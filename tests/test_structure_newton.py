@@ -216,3 +216,34 @@ def test_directions_leave_as_much_as_was_allowed(rng):
     # The exact one promises all that the model has: half of it is gained.
     gain = -np.sum(D * piece.residual) - 0.5 * np.sum(D * point.hessian(D))
     assert gain == pytest.approx(0.5 * promise, rel=1e-4)
+
+
+@pytest.mark.parametrize(("exact", "most"), [(True, _newton.EXACT_CG_STEPS), (False, _newton.MAX_CG_STEPS)])
+def test_exact_directions_take_few_steps(exact, most, rng, monkeypatch):
+    """One is enough for the inverse itself: what goes on is rounding, here a preconditioner that is none."""
+    counted, size = [], 30
+
+    class Piece:
+        residual = rng.standard_normal((size, size))
+
+        def project(self, D):
+            return D
+
+        def curved(self, H, D):
+            return H
+
+        def preconditioner(self, P, Q, *, exact):
+            return lambda R: R
+
+    class Model:
+        P = Q = None
+        weight = np.logspace(0.0, 12.0, size**2).reshape(size, size)
+
+        def hessian(self, D):
+            counted.append(1)
+            return self.weight * D
+
+    D, promise = _newton._newton_direction(Model(), Piece(), 1e-3, exact=exact)
+    assert len(counted) == most
+    assert promise == pytest.approx(-np.sum(D * Piece.residual))
+    assert promise > 0.0

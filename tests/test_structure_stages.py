@@ -11,21 +11,20 @@ from skmtl.penalties import Fixed, Independent, Laplacian, Sparse, Trace, _newto
 from skmtl.penalties._graph_newton import graph_structure
 from skmtl.penalties._newton import GENTLE_RIDGE, STAGE_TOL
 from skmtl.penalties._splitting import primal_dual
-from skmtl.penalties._structure_step import minimize_whole, step_gap
+from skmtl.penalties._structure_step import EXACT_ITERATIONS, SINGULAR, minimize_whole, step_gap
 
 
 class Listener:
     """A penalty whose Newton writes down what it is asked, and answers by a list of gaps."""
 
-    def __init__(self, mu=0.6, max_iter=None, gaps=()):
+    def __init__(self, mu=0.6, max_iter=None, gaps=(), few_tasks=0):
         self.mu, self.max_iter, self.asked, self._gaps = mu, max_iter, [], iter(gaps)
         self._penalty = Sparse(mu)
         self.threshold, self.norm, self.value = self._penalty.threshold, self._penalty.norm, self._penalty.value
-        self.few_tasks = self._penalty.few_tasks
+        self.few_tasks = few_tasks
 
-    def minimize_with(self, smooth, start, *, certify, tol, max_iter, exact):
-        assert not exact
-        self.asked.append(SimpleNamespace(smooth=smooth, start=start, certify=certify, tol=tol, max_iter=max_iter))
+    def minimize_with(self, smooth, start, **asked):
+        self.asked.append(SimpleNamespace(smooth=smooth, start=start, **asked))
         return start, next(self._gaps), 1
 
 
@@ -55,6 +54,26 @@ def play(S, start, gaps, monkeypatch, levels=(), **options):
 
     monkeypatch.setattr(_structure_step, "descend", descend)
     return minimize_whole(penalty, S, start, 1e-7), penalty.asked, asked
+
+
+def test_of_few_tasks_a_start_is_left_in_exact_directions_and_few_of_them(rng, monkeypatch):
+    S, start = random_psd(rng, 3), random_psd(rng, 3)
+    for few_tasks, exact, max_iter in [(3, True, EXACT_ITERATIONS), (2, False, 100)]:
+        _, asked, descent = play(S, start, [1e-3, 0.5], monkeypatch, few_tasks=few_tasks)
+        assert [(one.exact, one.max_iter) for one in asked] == [(exact, max_iter), (False, 100)]
+        assert descent["level"] == pytest.approx(np.linalg.eigvalsh(S)[0])
+    _, asked, _ = play(S, start, [1e-3, 0.5], monkeypatch, few_tasks=3, max_iter=EXACT_ITERATIONS - 1)
+    assert [one.max_iter for one in asked] == [EXACT_ITERATIONS - 1] * 2
+    # Where S is nearly singular, stages are quicker than exact directions; others are tried.
+    values, vectors = np.linalg.eigh(S)
+    for share, directly in [(0.5, True), (2.0, False)]:
+        values[0] = share * SINGULAR * values[-1]
+        nearly = (vectors * values) @ vectors.T
+        nearly = 0.5 * (nearly + nearly.T)
+        _, asked, _ = play(nearly, start, [1e-3, 0.5], monkeypatch, few_tasks=3)
+        assert [one.exact for one in asked] == ([False] if directly else [True, False])
+        _, asked, _ = play(nearly, start, [1e-3, 0.5], monkeypatch)
+        assert [one.start is start for one in asked] == [True, False]
 
 
 def test_a_start_that_leads_to_the_answer_needs_no_descent(rng, monkeypatch):

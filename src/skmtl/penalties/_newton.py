@@ -17,6 +17,8 @@ from skmtl.penalties.base import ASK_EARLY, Certify, Smooth, SmoothPoint
 # Above this share of free entries the preconditioner that inverts the whole space pays.
 DENSE_SHARE = 0.95
 MAX_CG_STEPS = 100
+# With the inverse itself one step is enough, and more than a few are those of rounding.
+EXACT_CG_STEPS = 5
 MAX_BACKTRACKS = 40
 NOTHING_LEFT = 1e-9
 # The share of what a model promises that a step must gain; steps within the model, and the share of all their gains
@@ -147,7 +149,8 @@ def _newton_direction(point: SmoothPoint, piece: Piece, forcing: float, *, exact
     def apply(D: Array) -> Array:
         return piece.project(piece.curved(point.hessian(D), D))
 
-    D = conjugate_gradients(apply, -piece.residual, precondition, lambda r, rz: rz <= enough, max_steps=MAX_CG_STEPS)
+    max_steps = EXACT_CG_STEPS if exact else MAX_CG_STEPS
+    D = conjugate_gradients(apply, -piece.residual, precondition, lambda r, rz: rz <= enough, max_steps=max_steps)
     return D, -float(np.sum(D * piece.residual))
 
 

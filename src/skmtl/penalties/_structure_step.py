@@ -20,6 +20,10 @@ from skmtl.penalties._newton import GENTLE_RIDGE, STAGE_TOL, RelationNorm, best_
 from skmtl.penalties._screening import Tasks, assemble, solve_in_blocks
 from skmtl.penalties.base import Certify, Smooth, SmoothPoint, StructureStep
 
+# The least eigenvalue of S, relative to the largest, that stages lead to and exact directions are taken at; those end
+# within so many iterations, or nowhere.
+SINGULAR, EXACT_ITERATIONS = 1e-12, 20
+
 # The structure step of one block, from its S, perhaps a structure to start from, and the tolerance.
 SolveOne = Callable[[Array, Array | None, float], StructureStep]
 
@@ -78,7 +82,9 @@ def minimize_whole(penalty: NormPenalty, S: Array, start: Array | None, tol: flo
     identity = np.eye(len(S))
     max_iter = penalty.max_iter or 100
 
-    def stage(A: Array, ridge: float, last: bool, exact: bool = False) -> tuple[Array, float, int]:
+    def stage(
+        A: Array, ridge: float, last: bool, exact: bool = False, max_iter: int = max_iter
+    ) -> tuple[Array, float, int]:
         values = np.maximum(s, 0.0) if last else s + (ridge - s[0])
         target = S if last else S + (ridge - s[0]) * identity
         root = symmetric_part((U * np.sqrt(values)) @ U.T)
@@ -93,17 +99,18 @@ def minimize_whole(penalty: NormPenalty, S: Array, start: Array | None, tol: flo
         stage_tol = tol if last else STAGE_TOL
         return penalty.minimize_with(smooth, A, certify=certify, tol=stage_tol, max_iter=max_iter, exact=exact)
 
-    if start is not None and inverse_spd(start) is not None:
-        # Exact directions lead to the end in few steps where the start is near, and astray where it is not.
-        for exact in (True, False) if len(S) <= penalty.few_tasks else (False,):
-            A, gap, _ = stage(start, s[0], True, exact)
-            if gap <= tol:
-                return StructureStep(A, gap)
+    few = len(S) <= penalty.few_tasks
+    if start is not None and inverse_spd(start) is not None and not (few and s[0] <= SINGULAR * s[-1]):
+        # Exact directions lead to the end in few steps where the start is near, and astray where it is not, or where S
+        # is nearly singular: stages are quicker there.
+        A, gap, _ = stage(start, s[0], True, few, min(max_iter, EXACT_ITERATIONS) if few else max_iter)
+        if gap <= tol:
+            return StructureStep(A, gap)
     if penalty.mu == 1.0:
         return StructureStep(symmetric_part((U * positive_sqrt(s)) @ U.T), 0.0)
     first = GENTLE_RIDGE * float(np.mean(np.diag(S)))
     diagonal = np.diag(np.sqrt(np.diag(S)))
-    A, gap, _ = descend(stage, diagonal, max(float(s[0]), 1e-12 * float(s[-1])), first)
+    A, gap, _ = descend(stage, diagonal, max(float(s[0]), SINGULAR * float(s[-1])), first)
     return StructureStep(A, gap)
 
 

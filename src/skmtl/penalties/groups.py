@@ -152,24 +152,29 @@ class _BlockPiece:
         ray = np.divide(-1.0, slopes, out=np.zeros_like(slopes), where=self._enters)
         self._unit = A * norm.spread(scale) + gradient * norm.spread(ray)
         self._bend = weight * scale
-        moves = self._smooth | self._there | self._enters
-        self.residual = np.where(norm.spread(moves), gradient + norm.spread(weight) * self._unit, 0.0)
+        # On all entries of their blocks, for these are asked for again and again.
+        self._free, self._bends = norm.spread(self._smooth | self._there), norm.spread(self._bend)
+        moves = self._free | norm.spread(self._enters)
+        self.residual = np.where(moves, gradient + norm.spread(weight) * self._unit, 0.0)
 
     def project(self, D: Array) -> Array:
+        if not self._enters.any():
+            return np.where(self._free, D, 0.0)
         along = np.where(self._enters, self._norm.sums(self._unit * D), 0.0)
-        free = self._smooth | self._there
-        return np.where(self._norm.spread(free), D, self._unit * self._norm.spread(along))
+        return np.where(self._free, D, self._unit * self._norm.spread(along))
 
     def curved(self, H: Array, D: Array) -> Array:
+        if not self._there.any():
+            return H
         # The norm of a block grows along it at a constant rate, and bends across it the more the smaller it is.
         across = D - self._unit * self._norm.spread(self._norm.sums(self._unit * D))
-        return H + self._norm.spread(self._bend) * across
+        return H + self._bends * across
 
     def preconditioner(self, P: Array, Q: Array, *, exact: bool = False) -> Callable[[Array], Array]:
         inverse = self._inverse(P, Q) if exact else None
         if inverse is not None:
             return inverse
-        diagonal = hessian_diagonal(P, Q) + self._norm.spread(self._bend)
+        diagonal = hessian_diagonal(P, Q) + self._bends
         return lambda R: self.project(R / diagonal)
 
     def _inverse(self, P: Array, Q: Array) -> Callable[[Array], Array] | None:
@@ -182,7 +187,7 @@ class _BlockPiece:
         units = self._unit.ravel()[:, None] * blocks
         curvature = np.kron(P, Q) + np.kron(Q, P) - (units * self._bend.ravel()) @ units.T
         curvature[np.diag_indices_from(curvature)] += blocks @ self._bend.ravel()
-        free = np.flatnonzero(self._norm.spread(self._smooth | self._there))
+        free = np.flatnonzero(self._free)
         basis = np.hstack([np.eye(P.size)[:, free], units[:, self._enters.ravel()]])
         H = basis.T @ curvature @ basis
         # Relations of tasks of different sizes are brought to one, so that none is lost in the rounding of another.

@@ -125,7 +125,7 @@ class _Prover:
         if not lost and not before - value <= little:
             return False
         self._chances -= gap <= NEARLY_CLOSED * self._tol
-        if gap <= NEARLY_CLOSED * self._tol and self._chances > 0:
+        if gap <= NEARLY_CLOSED * self._tol and self._chances > 0 and self._last != (before, gap_before):
             return False
         rate = np.log(gap_before / gap) if gap < gap_before < np.inf else 0.0
         return bool(QUICKER * rate * (max_iter - n_iter) / WINDOW < np.log(gap / self._tol))
