@@ -154,7 +154,7 @@ class _BlockPiece:
         self._bend = weight * scale
         # On all entries of their blocks, for these are asked for again and again.
         self._free, self._bends = norm.spread(self._smooth | self._there), norm.spread(self._bend)
-        moves = self._free | norm.spread(self._enters)
+        moves = norm.spread(self._smooth | self._there | self._enters)
         self.residual = np.where(moves, gradient + norm.spread(weight) * self._unit, 0.0)
 
     def project(self, D: Array) -> Array:
