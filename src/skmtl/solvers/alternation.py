@@ -23,7 +23,7 @@ LARGE_LOSS, MOST_LOSSES = 1e-2, 3
 # Rounds are hopeless when this many gain less than this share of tol or that share of the gap, as far as it is not
 # wider than so many times the value, and the gap at their pace, were it this many times quicker, would not close in the
 # rounds that are left. A gap of this many times tol may close by chance, and gets so many of them.
-WINDOW, NOTHING_GAINED, CREEPING, WIDEST, QUICKER, NEARLY_CLOSED, CHANCES = 10, 1e-3, 1e-4, 50.0, 3.0, 10.0, 3
+WINDOW, NOTHING_GAINED, CREEPING, WIDEST, QUICKER, NEARLY_CLOSED, CHANCES = 10, 1e-3, 1e-3, 5.0, 3.0, 10.0, 3
 # A gap of so many times the value is that of a bound lost to rounding: nothing that is gained would close it.
 LOST = 1e12
 
