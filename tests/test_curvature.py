@@ -42,7 +42,7 @@ def test_newton_sees_the_hessian(name, intercept, problem, rng):
     curvature = KINDS[name](labels, Phi, h, intercept=intercept)
     U, R = rng.standard_normal(SHAPE), rng.standard_normal((n_tasks, n_tasks))
     np.testing.assert_allclose(curvature.times(U).ravel(), H @ U.ravel(), atol=1e-8)
-    J = np.einsum("ia,tc->itca", Phi, R).reshape(F.size, -1)
+    J = np.einsum("ia,tc->itac", Phi, R).reshape(F.size, -1)
     constants = np.tile(np.eye(n_tasks), (n, 1))
     expected = J.T @ H @ J
     if intercept:
@@ -50,7 +50,7 @@ def test_newton_sees_the_hessian(name, intercept, problem, rng):
         expected = expected - mixed @ np.linalg.pinv(constants.T @ H @ constants, rcond=1e-7) @ mixed.T
     np.testing.assert_allclose(curvature.matrix(R), expected, atol=1e-6)
     G = rng.standard_normal((4, n_tasks))
-    np.testing.assert_allclose(curvature.normal(G @ R.T) @ R, (expected @ G.T.ravel()).reshape(G.T.shape).T, atol=1e-6)
+    np.testing.assert_allclose(curvature.normal(G @ R.T) @ R, (expected @ G.ravel()).reshape(G.shape), atol=1e-6)
 
 
 @pytest.mark.parametrize("name", KINDS)

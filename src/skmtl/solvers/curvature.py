@@ -25,7 +25,7 @@ class Curvature(Protocol):
         """Phi' H Phi W, without intercepts, of shape (r, T)."""
 
     def matrix(self, R: Array) -> Array:
-        """The Hessian in G', of shape (k r, k r), for W = G R'."""
+        """The Hessian in G, of shape (r k, r k), for W = G R'."""
 
 
 class LabelCurvature:
@@ -48,7 +48,7 @@ class LabelCurvature:
         return self._labels.normal(self._Phi, self._h, W, center=self._intercept)
 
     def matrix(self, R: Array) -> Array:
-        # The sum over tasks t of R_t R_t' (x) B_t.
+        # The sum over tasks t of B_t (x) R_t R_t'.
         B = self._labels.grams(self._Phi, self._h, center=self._intercept)
         return _sum_of_products(B, R)
 
@@ -76,14 +76,14 @@ class RowCurvature:
     def matrix(self, R: Array) -> Array:
         Phi, h, shares = self._Phi, self._h, self._shares
         H = _sum_of_products(self._labels.grams(Phi, h, center=False), R)
-        # Of each row the square of its R'h (x) Phi, over the sum of h.
+        # Of each row the square of its Phi (x) R'h, over the sum of h.
         (n, r), k = Phi.shape, R.shape[1]
-        one, other = (((U @ R)[:, :, None] * Phi[:, None]).reshape(n, k * r) for U in (h, shares))
+        one, other = ((Phi[:, :, None] * (U @ R)[:, None]).reshape(n, r * k) for U in (h, shares))
         H -= one.T @ other
         if self._intercept:
             # With each constant the scores of a task move alike.
-            mixed = R.T[:, None] * (Phi.T @ h)[None]
-            border = mixed.reshape(k * r, -1) - one.T @ shares
+            mixed = (Phi.T @ h)[:, None] * R.T[None]
+            border = mixed.reshape(r * k, -1) - one.T @ shares
             H -= border @ self._inverse @ border.T
         return H
 
@@ -102,9 +102,8 @@ def _inverse_of_laplacian(W: Array) -> Array:
 
 
 def _sum_of_products(B: Array, R: Array) -> Array:
-    """The sum over t of R_t R_t' (x) B_t, of shape (k r, k r), for matrices B_t and rows R_t."""
+    """The sum over t of B_t (x) R_t R_t', of shape (r k, r k), for matrices B_t and rows R_t."""
     (n_tasks, r, _), k = B.shape, R.shape[1]
     pairs = (R[:, :, None] * R[:, None, :]).reshape(n_tasks, k * k)
-    # Rows of the B_t stay together in memory, which are longer than those of R.
-    H = (pairs.T @ B.reshape(n_tasks, r * r)).reshape(k, k, r, r).transpose(0, 2, 1, 3)
-    return H.reshape(k * r, k * r)
+    H = (B.reshape(n_tasks, r * r).T @ pairs).reshape(r, r, k, k).transpose(0, 2, 1, 3)
+    return H.reshape(r * k, r * k)

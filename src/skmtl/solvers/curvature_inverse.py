@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg
 
 from skmtl._linalg import TINY, Array, cholesky
-from skmtl.solvers.curvature import Curvature, LabelCurvature
+from skmtl.solvers.curvature import LabelCurvature
 from skmtl.solvers.entries import Entries
 from skmtl.solvers.whitening import Whitening
 
@@ -35,31 +35,26 @@ def make_inverse(
     few_labels = len(entries) <= FEW * size and entries.largest(h, basis.A) <= LOST_DIGITS * ridge
     if size > MAX_FACTOR or few_labels:
         return LabelInverse(entries, h, basis, ridge, alpha)
-    return FeatureInverse(curvature, basis, n, alpha)
+    H = curvature.matrix(basis.R) / n
+    H[np.diag_indices_from(H)] += 2.0 * alpha
+    return FeatureInverse(H)
 
 
 class FeatureInverse:
-    """That of a matrix of the size of the tasks times the features."""
+    """That of a matrix of the size of the features times the tasks."""
 
     max_steps = FEW_STEPS
 
-    def __init__(self, curvature: Curvature, basis: Whitening, n: float, alpha: float) -> None:
-        def scaled_hessian() -> Array:
-            H = curvature.matrix(basis.R)
-            H /= n
-            H[np.diag_indices_from(H)] += 2.0 * alpha
-            # Features of different sizes are brought to one, so that none is lost in the rounding of another.
-            self._scale = 1.0 / np.sqrt(np.maximum(np.diag(H), TINY))
-            H *= self._scale[:, None]
-            H *= self._scale
-            # A symmetric matrix is its transpose, which is in the order of memory that LAPACK overwrites.
-            return H.T
-
-        self._factor = cholesky(scaled_hessian, lower=True)
+    def __init__(self, H: Array) -> None:
+        # Features of different sizes are brought to one, so that none is lost in the rounding of another.
+        self._scale = 1.0 / np.sqrt(np.maximum(np.diag(H), TINY))
+        H *= self._scale[:, None]
+        H *= self._scale
+        self._factor = cholesky(H.copy, lower=True)
 
     def __call__(self, V: Array) -> Array:
-        solved, _ = linalg.lapack.dpotrs(self._factor, self._scale * V.T.ravel(), lower=1)
-        return np.asarray(self._scale * solved).reshape(V.T.shape).T
+        solved = linalg.cho_solve((self._factor, True), self._scale * V.ravel(), check_finite=False)
+        return np.asarray(self._scale * solved).reshape(V.shape)
 
 
 class LabelInverse:

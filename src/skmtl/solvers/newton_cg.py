@@ -5,11 +5,11 @@ from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
+from scipy.linalg import cho_solve
 
-from skmtl._linalg import Array, conjugate_gradients, symmetric_part
+from skmtl._linalg import Array, cholesky, conjugate_gradients, symmetric_part
 from skmtl.losses import Loss
 from skmtl.solvers.curvature import Curvature, LabelCurvature, RowCurvature
-from skmtl.solvers.curvature_inverse import FeatureInverse
 from skmtl.solvers.whitening import Whitening
 from skmtl.targets import Labels
 
@@ -148,7 +148,10 @@ class NewtonStep:
         )
         if not small or float(np.sum((residual - apply(D)) ** 2)) <= 2.0 * enough:
             return D
-        return FeatureInverse(curvature, basis, self.n, self.alpha)(residual)
+        H = curvature.matrix(basis.R) / self.n
+        H[np.diag_indices_from(H)] += 2.0 * self.alpha
+        factor = cholesky(H.copy, lower=True), True
+        return np.asarray(cho_solve(factor, residual.ravel(), check_finite=False)).reshape(residual.shape)
 
     def _backtrack(self, fit: "NewtonFit", direction: Point) -> "NewtonFit | None":
         """The first step along the direction that gains enough; None when rounding leaves nothing to gain."""
