@@ -6,7 +6,7 @@ from test_missing_labels import LAYOUTS, N_ROWS, N_TASKS, make_structure, observ
 
 from skmtl.losses import LOSSES
 from skmtl.solvers import newton_cg
-from skmtl.solvers.newton_cg import NewtonFit, NewtonStep, Point
+from skmtl.solvers.newton_cg import FEW_CG_STEPS, FEWEST_CG_STEPS, NewtonFit, NewtonStep, Point
 from skmtl.solvers.whitening import Whitening
 from skmtl.targets import TableLabels
 
@@ -61,6 +61,26 @@ def test_along_the_direction_all_slopes_fall_alike(name, intercept, road, rng, m
             continue
         # Of softmax constants that are the same for all tasks are of no use, and of no harm.
         np.testing.assert_allclose((one - other) / share, one, atol=2e-3 * np.abs(one).max())
+
+
+def test_steps_that_did_not_suffice_are_half_as_many_the_next_time(rng, monkeypatch):
+    step, basis, allowed = make_step(rng, "logistic"), Whitening(make_structure(rng)), []
+    direction = 0.1 * rng.standard_normal(step._W.shape)
+    fit = NewtonFit(step, Point(0.2 * rng.standard_normal(step._W.shape), np.zeros(N_TASKS)), basis)
+    suffices = iter([False] * 4 + [True, False, False])
+
+    def solve(apply, residual, precondition, finished, *, max_steps):
+        allowed.append(max_steps)
+        return exact if next(suffices) else direction
+
+    monkeypatch.setattr(newton_cg, "conjugate_gradients", lambda *given, **_: np.zeros_like(given[1]))
+    exact = step._direction(fit, 1e-16).G
+    step._cg_steps = FEW_CG_STEPS
+    monkeypatch.setattr(newton_cg, "conjugate_gradients", solve)
+    for _ in range(7):
+        np.testing.assert_allclose(step._direction(fit, 1e-16).G, exact, rtol=1e-9)
+    most = FEW_CG_STEPS
+    assert allowed == [most, most // 2, most // 4, FEWEST_CG_STEPS, FEWEST_CG_STEPS, most, most // 2]
 
 
 @pytest.mark.parametrize("name", LOSS_NAMES)

@@ -22,7 +22,8 @@ SMALLEST_GAP, ROUNDING = 1e-18, 1e-16
 # of a margin, Newton would move a score without end: by so much at most.
 LEAST_CURVATURE, FARTHEST = 1e-12, 1e6
 # Up to this many unknowns a factor, of 0.1 s at most, is cheaper than more than so many steps of conjugate gradients.
-MAX_FACTOR, FEW_CG_STEPS = 1500, 40
+# Steps that did not suffice seldom do the next time, which gets half of them, down to so many.
+MAX_FACTOR, FEW_CG_STEPS, FEWEST_CG_STEPS = 1500, 40, 10
 # How much a Newton step on a curved loss must reduce the squared residual, and of what its slope promises, the share
 # that it must gain.
 FORCING, ENOUGH_GAIN = 1e-4, 1e-4
@@ -61,7 +62,7 @@ class NewtonStep:
         self._mean_values = values / float(labels.design_weight().sum())
         self._W = np.zeros((len(values), labels.n_tasks))
         self._b = np.zeros(labels.n_tasks)
-        self._max_steps = MAX_NEWTON_STEPS
+        self._max_steps, self._cg_steps = MAX_NEWTON_STEPS, FEW_CG_STEPS
 
     @property
     def n_tasks(self) -> int:
@@ -144,10 +145,12 @@ class NewtonStep:
             residual,
             lambda r: r / diagonal,
             lambda r, _: float(np.sum(r**2)) <= enough,
-            max_steps=FEW_CG_STEPS if small else MAX_CG_STEPS,
+            max_steps=self._cg_steps if small else MAX_CG_STEPS,
         )
         if not small or float(np.sum((residual - apply(D)) ** 2)) <= 2.0 * enough:
+            self._cg_steps = FEW_CG_STEPS
             return D
+        self._cg_steps = max(self._cg_steps // 2, FEWEST_CG_STEPS)
         H = curvature.matrix(basis.R) / self.n
         H[np.diag_indices_from(H)] += 2.0 * self.alpha
         factor = cholesky(H.copy, lower=True), True
