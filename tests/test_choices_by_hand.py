@@ -285,7 +285,8 @@ def test_a_model_that_is_kept_though_the_other_is_ahead_says_why(kept, asked, ru
         row = {"method": "sparse", "scoring": "pooled_r2", "score": score, "independent": alone, "constant": 0.0}
         row |= {"difference": score - alone, "low": -0.2, "high": 0.2}
         comparison = pd.DataFrame([{**row, "task": task} for task in ("a", "b", ALL_TASKS)])
-        monkeypatch.setattr(judged_choice, "judge_model", lambda *_, table=comparison, **__: Judgement(table, "", table))
+        judgement = Judgement(comparison, "", comparison)
+        monkeypatch.setattr(judged_choice, "judge_model", lambda *_, found=judgement, **__: found)
         said = f"The model that is kept is {kept}{'' if ahead else why}."
         found = judge_choice(choice, *small)
         assert found.verdict.endswith(said)

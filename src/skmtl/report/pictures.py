@@ -99,7 +99,7 @@ def _extent(name: str, anchor: str, x: float, y: float) -> Box:
     """The place that a name takes: left, top, right, bottom."""
     width = LETTER * len(name) + ELLIPSIS * name.count("\N{HORIZONTAL ELLIPSIS}")
     left = x - {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor] * width
-    return left, y - 14.0, left + width, y + 4.0
+    return left, y - 13.0, left + width, y + 4.0
 
 
 def _is_free(box: Box, taken: Sequence[Box], height: float) -> bool:
