@@ -198,6 +198,18 @@ def test_no_line_of_a_mu_passes_through_words(browser, pages, tmp_path, width, m
     page.close()
 
 
+def test_printed_tables_stay_within_the_margins(visit):
+    # A sheet of A4 is 21 cm wide, and has margins of 1.3 cm.
+    page = visit("usual", round(18.4 / 2.54 * 96))
+    # The longest of all verdicts.
+    page.evaluate("document.querySelectorAll('td.verdict').forEach(e => { e.textContent = 'no better than a constant'; })")
+    page.emulate_media(media="print")
+    room = page.evaluate("document.querySelector('main > section').getBoundingClientRect().right")
+    tables = page.locator("table:visible").evaluate_all("es => es.map(e => e.getBoundingClientRect().right)")
+    assert len(tables) > 3
+    assert max(tables) <= room
+
+
 @pytest.mark.parametrize("n_tasks", [6, 16])
 def test_a_printed_matrix_takes_no_more_than_two_fifths_of_a_page(browser, tmp_path, n_tasks):
     X, Y = named_tasks(np.random.default_rng(0), [f"quantity number {t}" for t in range(n_tasks)])
