@@ -202,7 +202,7 @@ def test_printed_tables_stay_within_the_margins(visit):
     # A sheet of A4 is 21 cm wide, and has margins of 1.3 cm.
     page = visit("usual", round(18.4 / 2.54 * 96))
     # The longest of all verdicts.
-    page.evaluate("document.querySelectorAll('td.verdict').forEach(e => { e.textContent = 'no better than a constant'; })")
+    page.locator("td.verdict").evaluate_all("es => es.forEach(e => { e.textContent = 'no better than a constant'; })")
     page.emulate_media(media="print")
     room = page.evaluate("document.querySelector('main > section').getBoundingClientRect().right")
     tables = page.locator("table:visible").evaluate_all("es => es.map(e => e.getBoundingClientRect().right)")
