@@ -34,13 +34,13 @@ from skmtl.model_selection.candidates import standard_error
 from skmtl.model_selection.compare import _check_methods
 from skmtl.model_selection.folds import make_splits
 from skmtl.model_selection.held_out import is_shared
-from skmtl.model_selection.judged_choice import ASKED_FOR, WAS_AHEAD
+from skmtl.model_selection.judged_choice import ASKED_FOR, SPARSEST, WAS_AHEAD
 from skmtl.model_selection.kernel_choice import at_kernel, quick_alphas
 from skmtl.model_selection.loo import loo_splits
 from skmtl.model_selection.parameter_choice import _name_kernel, _other_folds, _search_kernels, best_with_penalty
 from skmtl.model_selection.recommended import KERNELS
 from skmtl.model_selection.stability import _allow_false, _Room
-from skmtl.model_selection.verdict import ALL_TASKS, PASSED_OVER
+from skmtl.model_selection.verdict import ALL_TASKS
 from skmtl.penalties import PENALTIES, Independent, Sparse, Trace
 from skmtl.solvers.training import Training
 
@@ -267,7 +267,7 @@ def test_who_asks_for_a_penalty_gets_it(keep, rng, monkeypatch):
     ("kept", "asked", "rule", "why"),
     [
         ("independent", False, "best", WAS_AHEAD),
-        ("sparse", False, "1se", PASSED_OVER),
+        ("sparse", False, "1se", SPARSEST),
         ("sparse", True, "best", ASKED_FOR),
         ("sparse", None, "best", ASKED_FOR),
     ],

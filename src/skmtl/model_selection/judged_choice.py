@@ -15,6 +15,7 @@ from skmtl.model_selection.verdict import PASSED_OVER, method_name
 from skmtl.penalties import Independent
 
 ASKED_FOR, WAS_AHEAD = ", as was asked for", ", which was ahead in the search"
+SPARSEST = f", in the search{PASSED_OVER.removeprefix(',')}"
 
 
 def judge_choice(
@@ -86,7 +87,7 @@ def _why_kept(choice: ParameterChoice) -> str:
     """Why this model and not its rival: it was asked for, or the search preferred it."""
     if choice.contest is None or is_apart(choice.search.best_estimator_) != is_apart(choice.estimator):
         return ASKED_FOR
-    return PASSED_OVER if choice.search.rule == "1se" else WAS_AHEAD
+    return SPARSEST if choice.search.rule == "1se" else WAS_AHEAD
 
 
 def _best_alone(choice: ParameterChoice, X: Any, Y: Any, parts: dict[str, Any]) -> dict[str, Any] | None:

@@ -22,7 +22,7 @@ OPENINGS = {
     UNCHANGED: "Sharing changes next to nothing",
 }
 COMMON = "a common part"
-PASSED_OVER = ", in the search the sparsest within one standard error of the best"
+PASSED_OVER = ", the sparsest within one standard error of the best"
 LEVEL = 0.95
 FEWEST_DECIMALS, MOST_DECIMALS = 3, 6
 # Scores that differ by less than this share of them are the same: so little comes of the order of additions.
