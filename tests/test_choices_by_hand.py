@@ -11,9 +11,12 @@ from scipy import sparse
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV, edge_stability
 from skmtl.estimators.clean import clean
 from skmtl.model_selection import (
+    Judgement,
+    ParameterChoice,
     choose_kernel,
     choose_parameters,
     compare,
+    describe_comparison,
     given_parameters,
     judge_choice,
     judge_model,
@@ -31,11 +34,13 @@ from skmtl.model_selection.candidates import standard_error
 from skmtl.model_selection.compare import _check_methods
 from skmtl.model_selection.folds import make_splits
 from skmtl.model_selection.held_out import is_shared
+from skmtl.model_selection.judged_choice import ASKED_FOR, SPARSEST, WAS_AHEAD
 from skmtl.model_selection.kernel_choice import at_kernel, quick_alphas
 from skmtl.model_selection.loo import loo_splits
 from skmtl.model_selection.parameter_choice import _name_kernel, _other_folds, _search_kernels, best_with_penalty
 from skmtl.model_selection.recommended import KERNELS
 from skmtl.model_selection.stability import _allow_false, _Room
+from skmtl.model_selection.verdict import ALL_TASKS
 from skmtl.penalties import PENALTIES, Independent, Sparse, Trace
 from skmtl.solvers.training import Training
 
@@ -258,6 +263,38 @@ def test_who_asks_for_a_penalty_gets_it(keep, rng, monkeypatch):
 # Rivals and judgements ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("kept", "asked", "rule", "why"),
+    [
+        ("independent", False, "best", WAS_AHEAD),
+        ("sparse", False, "1se", SPARSEST),
+        ("sparse", True, "best", ASKED_FOR),
+        ("sparse", None, "best", ASKED_FOR),
+    ],
+)
+def test_a_model_that_is_kept_though_the_other_is_ahead_says_why(kept, asked, rule, why, small, monkeypatch):
+    """The search preferred it, or somebody asked for it; where it is ahead there is nothing to explain."""
+    penalty = Sparse(0.7) if kept == "sparse" else Independent()
+    best = SimpleNamespace(penalty=Independent() if asked else penalty, common=0.0)
+    search = SimpleNamespace(scoring=None, n_jobs=None, best_estimator_=best, rule=rule)
+    estimator, rows = MultiTaskRegressor(penalty, alpha=1.0), np.arange(len(small[0]))
+    contest = None if asked is None else search
+    choice = ParameterChoice(estimator, search, rows, (), {"penalty": Independent()}, contest)
+    for ahead in (True, False):
+        score, alone = (0.7, 0.6) if ahead == (kept == "sparse") else (0.6, 0.7)
+        row = {"method": "sparse", "scoring": "pooled_r2", "score": score, "independent": alone, "constant": 0.0}
+        row |= {"difference": score - alone, "low": -0.2, "high": 0.2}
+        comparison = pd.DataFrame([{**row, "task": task} for task in ("a", "b", ALL_TASKS)])
+        judgement = Judgement(comparison, "", comparison)
+        monkeypatch.setattr(judged_choice, "judge_model", lambda *_, found=judgement, **__: found)
+        said = f"The model that is kept is {kept}{'' if ahead else why}."
+        found = judge_choice(choice, *small)
+        assert found.verdict.endswith(said)
+        # Whoever tells of the comparison says the same.
+        assert describe_comparison(found.comparison, kept=kept) == found.verdict
+        assert describe_comparison(found.comparison).endswith("a constant has 0.000.")
+
+
 @pytest.mark.parametrize("shares", [True, False])
 def test_beside_a_model_that_was_given_stand_independent_tasks_at_their_best(shares, small, monkeypatch):
     """With its kernel, width and landmarks, and nothing in common; who shares nothing has no rival."""
@@ -291,8 +328,7 @@ def test_beside_a_model_that_was_given_stand_independent_tasks_at_their_best(sha
 
 @pytest.mark.parametrize(("scoring", "kept"), [(None, None), ("nmse", "nmse"), ("neg_mean_absolute_error", None)])
 def test_a_choice_is_judged_by_a_score_of_ours_and_beside_the_rival_it_has(scoring, kept, small, monkeypatch):
-    asked = []
-    monkeypatch.setattr(judged_choice, "judge_model", lambda *given, **named: asked.append(named))
+    asked = listen(monkeypatch, judged_choice, "judge_model")
     search = quick_search(**SMALL, scoring=scoring)
     choice = choose_parameters(*small, search=search, kernels=["linear"])
     judge_choice(choice, *small)

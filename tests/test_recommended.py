@@ -11,7 +11,7 @@ from scipy import sparse
 
 from skmtl import MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl.model_selection import describe_gains, quick_search, recommended
-from skmtl.model_selection.gains import WORDS
+from skmtl.model_selection.gains import STEPS, WORDS
 from skmtl.penalties import Independent, Sparse
 from skmtl.report.summary import summarize
 from skmtl.tables import ColumnRoles, compare_table, make_problem
@@ -203,7 +203,7 @@ def test_the_kernel_that_gains_is_the_best_of_those_without_other_steps(other):
     means = np.array([0.125, 0.5, 0.25, np.nan, 0.875])
     best = SimpleNamespace(kernel="laplacian", metric_rounds=0)
     results = {"params": tried, "mean_test_score": means}
-    search = SimpleNamespace(cv_results_=results, best_estimator_=best, scoring_="r2")
+    search = SimpleNamespace(cv_results_=results, best_estimator_=best, scoring_="r2", task_names_=["a", "b"])
     words = describe_gains(search)
     step = "metric" if other["metric_rounds"] else "graph"
     step = "own strengths" if other["penalty"].get_params().get("strengths") else step
@@ -219,7 +219,7 @@ def test_a_step_that_gains_nothing_is_idle():
     tried = [candidate("linear"), candidate("rbf"), candidate("rbf", rounds=1), candidate("rbf", Sparse(0.9))]
     results = {"params": tried, "mean_test_score": np.array([0.5, 0.25, 0.75, 0.75])}
     best = SimpleNamespace(kernel="rbf", metric_rounds=1)
-    search = SimpleNamespace(cv_results_=results, best_estimator_=best, scoring_="r2")
+    search = SimpleNamespace(cv_results_=results, best_estimator_=best, scoring_="r2", task_names_=["a", "b"])
     start = "In the search R2 within folds is 0.500 for the linear kernel with independent tasks"
     start = f"{start}; scaling the features with the rbf kernel adds 0.250; nothing is gained by"
     # Another kernel that gains nothing alone is used with the metric.
@@ -235,3 +235,30 @@ def test_a_step_that_gains_nothing_is_idle():
     assert f"is {said} 0.001, the graph adds less than 0.001;" in describe_gains(search)
     results["mean_test_score"] = np.full(4, np.nan)
     assert describe_gains(search) == ""
+
+
+def test_where_the_graph_decides_for_another_kernel_that_is_said():
+    """Otherwise a kernel would be used that gains nothing, beside one that gains."""
+    tried = [candidate("linear"), candidate("rbf", rounds=1), candidate("linear", Sparse(0.9)), candidate("rbf")]
+    results = {"params": tried, "mean_test_score": np.array([0.25, 0.5, 0.75, 0.125])}
+    best = SimpleNamespace(kernel="linear", metric_rounds=0)
+    search = SimpleNamespace(cv_results_=results, best_estimator_=best, scoring_="r2", task_names_=["a", "b"])
+    said = describe_gains(search, STEPS[:-1])
+    assert "; scaling the features with the rbf kernel adds 0.250; nothing is gained by other kernels; " in said
+    assert said.endswith("; where tasks share, the linear kernel on unscaled features is best.")
+    # Where the graph is said it names its kernel, and where it has the same there is nothing to explain.
+    assert "where tasks share" not in describe_gains(search)
+    tried[2] = candidate("rbf", Sparse(0.9), rounds=2)
+    assert "where tasks share" not in describe_gains(search, STEPS[:-1])
+    tried[2] = candidate("rbf", Sparse(0.9))
+    assert "; where tasks share, the rbf kernel on unscaled features is best." in describe_gains(search, STEPS[:-1])
+    # Nor where it gains nothing.
+    results["mean_test_score"][2] = 0.5
+    assert "where tasks share" not in describe_gains(search, STEPS[:-1])
+
+
+def test_one_task_is_not_called_independent_tasks():
+    results = {"params": [candidate("linear"), candidate("rbf")], "mean_test_score": np.array([0.25, 0.5])}
+    best = SimpleNamespace(kernel="rbf", metric_rounds=0)
+    search = SimpleNamespace(cv_results_=results, best_estimator_=best, scoring_="pooled_r2", task_names_=["a"])
+    assert describe_gains(search) == "In the search R2 is 0.250 for the linear kernel; the rbf kernel adds 0.250."

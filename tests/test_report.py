@@ -1,6 +1,7 @@
 """The report: its dictionary is true, and its page is one intact document that loads nothing."""
 
 import base64
+import copy
 import hashlib
 import html.parser
 import itertools
@@ -29,7 +30,7 @@ from skmtl.model_selection.verdict import ALL_TASKS
 from skmtl.penalties import PENALTIES, Fixed, Sparse
 from skmtl.plotting.names import cut, split_name, tell_apart
 from skmtl.report import read_aloud, render, summarize
-from skmtl.report.numbers import short_number
+from skmtl.report.numbers import short_number, true_minus
 from skmtl.report.page import embed
 from skmtl.report.pictures import draw_graph, draw_path, draw_predictions
 
@@ -139,10 +140,10 @@ def test_the_verdict_is_said_once_and_the_same_everywhere(full):
     est = MultiTaskRegressorCV(alphas=[1e-2], mus=[0.7], cv=2).fit(*named_tasks(np.random.default_rng(0), NAMES))
     summary, document = read(est, comparison=full.results["comparison"])
     assert summary["findings"][0] == [summary["comparison"]["verdict"]]
-    assert est.verdict_ not in document.text
+    assert true_minus(est.verdict_) not in document.text
     alone, document = read(est)
     assert alone["findings"][0] == [est.verdict_]
-    assert est.verdict_ in document.text
+    assert true_minus(est.verdict_) in document.text
 
 
 def test_tasks_that_cannot_be_predicted_are_not_called_related(rng):
@@ -185,7 +186,11 @@ def test_tasks_whose_labels_are_all_the_same_are_not_judged_and_not_called_relat
     assert "leave out f, or get labels that differ" in spoken(summary)[2]
     assert "for no clear gain" not in document.text
     assert "predictors, less the part that all tasks have in common, in the space of the kernel" in document.text
-    assert "Pairs of tasks that are not called related are grey." in document.text
+    grey = "Pairs of tasks that are not called related are grey."
+    assert "f" not in stability[["task_a", "task_b"]].to_numpy()
+    assert grey not in document.text
+    more = pd.concat([stability, stability.iloc[-1:].assign(task_b="f")])
+    assert grey in read(est, comparison=judgement.comparison, stability=more)[1].text
     assert "Labels are all the same, and so not called related" in document.text
     assert "Not judged, and left out of means: f; on the rows held out its labels are all the same." in document.text
 
@@ -198,7 +203,7 @@ def test_noise_is_called_worse_than_a_constant_first(rng):
     summary, document = read(est, comparison=judgement.comparison, stability=stability)
     words = spoken(summary)
     assert words[0].startswith("Worse than a constant: ")
-    why = "for none is predicted clearly better than by a constant."
+    why = "for no task is predicted clearly better than by a constant."
     assert words[1] == f"No task is called related to another, {why}"
     # Pairs are found on halves all the same, and nothing denies it.
     assert stability["frequency"].max() > 0.0
@@ -536,10 +541,10 @@ def test_where_no_relation_comes_back_the_nearest_is_named(rng):
     nothing = stability.iloc[:0]
     assert nothing.attrs["false_bound"] == stability.attrs["false_bound"]
     _, document = read(est, stability=nothing)
-    assert "There is none here; none is found on any of them." in document.text
+    assert "There is none here; not one is found on any half." in document.text
     assert "on average may be related" not in document.text
     summary, document = read(est, stability=edge_stability(MultiTaskRegressor(Sparse(0.0)), X, Y, 4))
-    assert "; none is found on any of them. The model that" in read_aloud(summary, summary["related"])
+    assert "; not one is found on any half. The model that" in read_aloud(summary, summary["related"])
     assert "on average may be related" not in document.text
 
 
@@ -638,7 +643,7 @@ def test_classes_and_long_tables(rng):
     assert summary["kind"] == "classification"
     assert [task["name"] for task in summary["tasks"]] == ["0", "1", "2"]
     assert summary["selection"]["verdict"] == est.verdict_
-    assert est.verdict_ in document.text
+    assert true_minus(est.verdict_) in document.text
     chosen = {row["name"]: row["value"] for row in summary["parameters"]}
     assert chosen["alpha"] == est.best_params_["alpha"]
     assert chosen["penalty"] == est.penalty_.name
@@ -798,6 +803,43 @@ def test_names_in_a_still_picture_are_above_tasks_whose_lines_lead_down(rng):
     circles = [float(y) for y in re.findall(r'<circle cx="[^"]*" cy="([^"]*)"', drawn)]
     texts = [float(y) for y in re.findall(r'<text x="[^"]*" y="([^"]*)"', drawn)]
     assert texts[0] < circles[0] < circles[1] < texts[1]
+
+
+def test_no_line_crosses_a_name_in_a_still_picture_where_there_is_room(rng):
+    """Of a task at a side, from which lines lead up, down and across, so that there is room beside it alone."""
+    X, Y = named_tasks(rng, [f"task {t}" for t in range(6)])
+    summary, _ = read(MultiTaskRegressor("independent").fit(X, Y))
+    places = [[0.55, 1.0], [0.1, 0.85], [0.9, 0.65], [0.0, 0.3], [0.25, 0.0], [0.8, 0.0]]
+    graph = {**summary["graphs"][0], "places": places, "groups": [0] * 6}
+    pairs = [(0, 2), (2, 5), (2, 3), (1, 3), (4, 5)]
+    drawn = draw_graph(summary, graph, [{"a": a, "b": b, "weight": 1.0} for a, b in pairs])
+    lines = re.findall(r'x1="(\d+)" y1="(\d+)" x2="(\d+)" y2="(\d+)"', drawn)
+    texts = re.findall(r'<text x="(\d+)" y="(\d+)" text-anchor="(\w+)">([^<]*)</text>', drawn)
+    assert (len(lines), len(texts)) == (5, 6)
+    for x, y, anchor, name in texts:
+        width = 15.5 * 0.57 * len(name)
+        left = float(x) - {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor] * width
+        for ends in lines:
+            x1, y1, x2, y2 = map(float, ends)
+            along = np.linspace(0.0, 1.0, 500)
+            across, down = x1 + along * (x2 - x1), y1 + along * (y2 - y1)
+            inside = (across > left) & (across < left + width) & (down > float(y) - 11.0) & (down < float(y) + 2.0)
+            assert not inside.any(), (name, ends)
+
+
+def test_minus_signs_of_a_page_are_all_the_same(full):
+    said = "a difference of -0.007 [-0.023, +0.009]; by more than 1e-07 of its value, on 2021-01-03 with x-1."
+    true = said.replace("-0", "\N{MINUS SIGN}0").replace("2021\N{MINUS SIGN}01\N{MINUS SIGN}03", "2021-01-03")
+    assert true_minus(said) == true
+    summary = copy.deepcopy(full.summary)
+    summary["comparison"]["verdict"] = summary["findings"][0][0] = said
+    summary["certificate"]["words"] = "Within 1e-07 of it."
+    summary["path"]["scores"] = np.linspace(-0.5, -0.25, len(summary["path"]["mus"])).tolist()
+    page = render({**summary, "about": {"selection": f"In the search R2 is -0.022. {said}", "command": "fit -0.5"}})
+    text = Document(re.sub("<style>.*</style>", "", page, flags=re.DOTALL)).text
+    assert text.count(true) == 3
+    # What somebody typed stays.
+    assert re.findall(r"[\s\[(]-\d[.\d]*|\de-\d", text) == [" -0.5"]
 
 
 @pytest.mark.parametrize(("n_tasks", "folded"), [(12, False), (40, True)])

@@ -162,17 +162,75 @@ def test_no_line_crosses_a_name_where_there_is_room(browser, tmp_path):
         page.close()
 
 
+def open_path(browser, summary, folder, width=1280):
+    """A page whose path is drawn."""
+    file = folder / "page.html"
+    file.write_text(render(summary), encoding="utf-8")
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto(file.as_uri())
+    page.wait_for_selector("#path-canvas .axis text")
+    return page
+
+
+def tick_labels(page):
+    return page.locator("#path-canvas .axis text[text-anchor=end]:not(.flag)").all_text_contents()
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+@pytest.mark.parametrize("mus", [(0.9, 0.4), (0.95, 0.9), (0.9, 0.95), (0.32, 0.3), (0.3, 0.95), (0.5, 0.45)])
+def test_no_line_of_a_mu_passes_through_words(browser, pages, tmp_path, width, mus):
+    summary = summarize(pages["usual"].est, **pages["usual"].results)
+    summary["mu"], summary["stability_mu"] = mus
+    page = open_path(browser, summary, tmp_path, width)
+    lines, words, first = page.evaluate(
+        """() => {
+            const svg = document.querySelector("#path-canvas svg");
+            const box = e => { const b = e.getBBox(); return [b.x, b.y, b.x + b.width, b.y + b.height]; };
+            const all = [...svg.querySelectorAll(".chosen")].map(e => ["x1", "y1", "y2"].map(v => e[v].baseVal.value));
+            return [all, [...svg.querySelectorAll(".flag")].map(box), box(svg.querySelector(".title"))];
+        }"""
+    )
+    assert (len(lines), len(words)) == (2, 2)
+    assert all(left >= 0.0 and right <= width for left, _, right, _ in words)
+    for left, top, right, bottom in [*words, first]:
+        assert not any(left < x < right and y1 < bottom and y2 > top for x, y1, y2 in lines)
+        assert sum(left < b and a < right and top < d and c < bottom for a, c, b, d in [*words, first]) == 1
+    page.close()
+
+
+def test_printed_tables_stay_within_the_margins(visit):
+    # A sheet of A4 is 21 cm wide, and has margins of 1.3 cm.
+    page = visit("usual", round(18.4 / 2.54 * 96))
+    # The longest of all verdicts.
+    page.locator("td.verdict").evaluate_all("es => es.forEach(e => { e.textContent = 'no better than a constant'; })")
+    page.emulate_media(media="print")
+    room = page.evaluate("document.querySelector('main > section').getBoundingClientRect().right")
+    tables = page.locator("table:visible").evaluate_all("es => es.map(e => e.getBoundingClientRect().right)")
+    assert len(tables) > 3
+    assert max(tables) <= room
+
+
+@pytest.mark.parametrize("n_tasks", [6, 16])
+def test_a_printed_matrix_takes_no_more_than_two_fifths_of_a_page(browser, tmp_path, n_tasks):
+    X, Y = named_tasks(np.random.default_rng(0), [f"quantity number {t}" for t in range(n_tasks)])
+    file = tmp_path / "page.html"
+    file.write_text(render(summarize(MultiTaskRegressor().fit(X, Y))), encoding="utf-8")
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.goto(file.as_uri())
+    page.wait_for_selector("#matrix-canvas canvas")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    # Of a sheet of A4, 29.7 cm high, with margins of 1.3 cm.
+    assert page.locator("#matrix-canvas canvas").evaluate("e => parseFloat(e.style.height)") < 0.4 * 27.1 / 2.54 * 96
+    page.close()
+
+
 def test_ticks_between_weights_of_both_signs_hold_zero(browser, pages, tmp_path):
     summary = summarize(pages["usual"].est, **pages["usual"].results)
     ends, n_mus = (-0.34, 0.11), len(summary["path"]["mus"])
     curves = [{"a": 0, "b": 1, "weights": np.linspace(0.0, end, n_mus).tolist()} for end in ends]
     summary["path"]["curves"] = curves
-    file = tmp_path / "page.html"
-    file.write_text(render(summary), encoding="utf-8")
-    page = browser.new_page()
-    page.goto(file.as_uri())
-    page.wait_for_selector("#path-canvas .axis text")
-    ticks = page.locator("#path-canvas .axis text[text-anchor=end]").all_text_contents()
+    page = open_path(browser, summary, tmp_path)
+    ticks = tick_labels(page)
     assert "0" in ticks
     assert not any("e-" in tick or "e\N{MINUS SIGN}" in tick for tick in ticks)
     page.close()
@@ -184,12 +242,8 @@ def test_ticks_look_different_and_count_whole_pairs(browser, pages, tmp_path):
     path = summary["path"]
     path["n_edges"] = [int(k > 1) for k in range(len(path["mus"]))]
     path["scores"], path["errors"] = np.linspace(0.9972, 0.9984, len(path["mus"])).tolist(), [0.0] * len(path["mus"])
-    file = tmp_path / "page.html"
-    file.write_text(render(summary), encoding="utf-8")
-    page = browser.new_page()
-    page.goto(file.as_uri())
-    page.wait_for_selector("#path-canvas .axis text")
-    ticks = page.locator("#path-canvas .axis text[text-anchor=end]").all_text_contents()
+    page = open_path(browser, summary, tmp_path)
+    ticks = tick_labels(page)
     scores = [tick for tick in ticks if tick.startswith("0.99")]
     assert len(set(scores)) == len(scores) > 1
     # The last of two panels: pairs, then scores.

@@ -72,7 +72,7 @@ def describe_gains(search: Any, steps: Sequence[str] = STEPS, *, comparison: pd.
     }
     start, at = best(lambda one: filters["kernel"](one) and one["kernel"] == first)
     tried = {"kernel": "kernel", "metric": "rounds", "own strengths": "own", "graph": "shared"}
-    gained, idle, last = list[str](), list[str](), start
+    gained, idle, last, scaled = list[str](), list[str](), start, False
     for name in STEPS if comparison is None else STEPS[:-1]:
         now, kernel = best(filters[name])
         if name in steps and len({str(one[tried[name]]) for one in params}) > 1:
@@ -80,15 +80,29 @@ def describe_gains(search: Any, steps: Sequence[str] = STEPS, *, comparison: pd.
                 gained.append(f"{_called(name, kernel, at)} adds {_amount(now - last)}")
             else:
                 idle.append(_idle(name, first, search.best_estimator_))
+        scaled |= name == "metric" and now > last
         last, at = now, kernel if now > last else at
     gained += [] if comparison is None else [_best_method(comparison)]
     if not (gained or idle) or not np.isfinite(start):
         return ""
     score = f"{call_score(search.scoring_)} is {start:z.3f}"
-    parts = [f"In the search {score} for the {first} kernel with independent tasks"]
+    apart = " with independent tasks" if len(search.task_names_) > 1 else ""
+    parts = [f"In the search {score} for the {first} kernel{apart}"]
     parts += [", ".join(gained)] if gained else []
     parts += [f"nothing is gained by {_listed(idle)}"] if idle else []
+    if {*steps} >= {*STEPS[:-1]} and (comparison is not None or "graph" not in steps):
+        # What the graph adds is not said, and may have decided all the same.
+        shared, alone = params[int(np.argmax(means))], best(filters["own strengths"])
+        parts += _best_shared(shared, alone[1], scaled=scaled) if means.max() > alone[0] else []
     return f"{'; '.join(parts)}."
+
+
+def _best_shared(shared: dict[str, Any], kernel: Any, *, scaled: bool) -> list[str]:
+    """With what tasks share best, where that is not the kernel that is best without, or features are not scaled."""
+    unscaled = scaled and not shared["rounds"]
+    if shared["kernel"] == kernel and not unscaled:
+        return []
+    return [f"where tasks share, the {shared['kernel']} kernel{' on unscaled features' if unscaled else ''} is best"]
 
 
 def _best_method(comparison: pd.DataFrame) -> str:

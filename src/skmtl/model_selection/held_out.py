@@ -15,6 +15,7 @@ from skmtl.model_selection.scores import Score, constant_predictions, own_score
 from skmtl.model_selection.verdict import (
     ALL_TASKS,
     NOT_JUDGED,
+    UNCHANGED,
     WORSE,
     PairedScores,
     column_means,
@@ -26,6 +27,8 @@ from skmtl.model_selection.verdict import (
 from skmtl.penalties import Independent
 from skmtl.targets import Labels, TaskData
 
+# Where a comparison has why the model that is kept was taken, which is said where the other one is ahead.
+WHY_KEPT = "why kept"
 # Gains in each of so many folds are no chance.
 SEVERAL_FOLDS = 5
 
@@ -136,7 +139,14 @@ def describe_comparison(comparison: pd.DataFrame, method: str | None = None, *, 
     scoring, constant = str(row["scoring"]), _known(row["constant"])
     if not is_shared(rows):
         return describe_alone(scoring, row["score"], constant, len(rows) - 1)
-    return describe_verdict(_paired(row, constant), kept=kept)
+    paired = _paired(row, constant)
+    return describe_verdict(paired, kept=kept, note=comparison.attrs.get(WHY_KEPT, "") if _behind(paired, kept) else "")
+
+
+def _behind(paired: PairedScores, kept: str | None) -> bool:
+    """Whether the model that is kept does not do as well as the other."""
+    gain = paired.difference if kept == Independent.name else -paired.difference
+    return kept is not None and gain > 0.0 and paired.word != UNCHANGED
 
 
 def is_shared(rows: pd.DataFrame) -> bool:

@@ -1,15 +1,21 @@
 """Parameters that were chosen or given, judged beside independent tasks."""
 
+from dataclasses import replace
 from typing import Any
 
 from sklearn.base import clone
 from sklearn.utils import check_array
 
+from skmtl.model_selection.held_out import WHY_KEPT, describe_comparison
 from skmtl.model_selection.judging import Judgement, is_apart, judge_model
 from skmtl.model_selection.kernel_choice import N_FOLDS, Callback, at_kernel, take_rows
 from skmtl.model_selection.parameter_choice import ParameterChoice
 from skmtl.model_selection.scores import SCORES
+from skmtl.model_selection.verdict import PASSED_OVER, method_name
 from skmtl.penalties import Independent
+
+ASKED_FOR, WAS_AHEAD = ", as was asked for", ", which was ahead in the search"
+SPARSEST = f", in the search{PASSED_OVER.removeprefix(',')}"
 
 
 def judge_choice(
@@ -71,7 +77,17 @@ def judge_choice(
     rival = choice.rival if choice.rival is not None else _best_alone(choice, X, Y, parts)
     scoring = choice.search.scoring if choice.search.scoring in (None, *SCORES) else None
     held = {"rival": rival, "cv": cv, "scoring": scoring, "n_jobs": choice.search.n_jobs}
-    return judge_model(choice.estimator, X, Y, **held, **parts, callback=callback)
+    found = judge_model(choice.estimator, X, Y, **held, **parts, callback=callback)
+    found.comparison.attrs[WHY_KEPT] = _why_kept(choice)
+    kept = method_name(choice.estimator.penalty.name, choice.estimator.common)
+    return replace(found, verdict=describe_comparison(found.comparison, kept=kept))
+
+
+def _why_kept(choice: ParameterChoice) -> str:
+    """Why this model and not its rival: it was asked for, or the search preferred it."""
+    if choice.contest is None or is_apart(choice.search.best_estimator_) != is_apart(choice.estimator):
+        return ASKED_FOR
+    return SPARSEST if choice.search.rule == "1se" else WAS_AHEAD
 
 
 def _best_alone(choice: ParameterChoice, X: Any, Y: Any, parts: dict[str, Any]) -> dict[str, Any] | None:

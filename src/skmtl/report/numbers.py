@@ -1,5 +1,6 @@
 """Numbers and names of scores as people read them; a dash stands for numbers that are missing."""
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -19,6 +20,11 @@ def format_number(value: float | None, *, form: str) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
+def true_minus(text: str) -> str:
+    """A sentence with numbers in it, whose minus signs are true ones; hyphens in words stay."""
+    return re.sub(r"(?<![\w.)-])-(?=\d)|(?<=\de)-(?=\d)", "\N{MINUS SIGN}", text)
+
+
 def fact(value: Any) -> str:
     """A fact about the data: numbers as people read them, all else as it is."""
     if isinstance(value, bool | str) or value is None:
@@ -36,6 +42,7 @@ FILTERS: dict[str, Callable[[Any], str]] = {
     "called": call_score,
     "explained": explain_score,
     "fact": fact,
+    "minus": true_minus,
     "number": partial(format_number, form=".4g"),
     "short": short_number,
     "score": partial(format_number, form=".3f"),

@@ -80,6 +80,7 @@ def render(summary: dict[str, Any]) -> str:
         common=any(row["name"] == "common" and row["value"] for row in summary["parameters"]),
         weak=weak_tasks(summary),
         unjudged=unjudged_tasks(summary),
+        grey=_has_grey(summary),
         not_judged=describe_unjudged([summary["tasks"][i]["name"] for i in unjudged_tasks(summary)]),
         matrix=markup(draw_matrix(summary)),
         limit=_largest(summary[shown_matrix(summary)]),
@@ -107,6 +108,12 @@ def _mark(summary: dict[str, Any]) -> str:
     lists = [value for value in summary["about"].values() if isinstance(value, list)]
     names = [task["name"] for task in summary["tasks"]] + [str(item) for value in lists for item in value]
     return ";" if any("," in name for name in names) else ","
+
+
+def _has_grey(summary: dict[str, Any]) -> bool:
+    """Whether the table of stability has pairs of tasks that are not called related."""
+    able = set(able_tasks(summary))
+    return any(not {row["a"], row["b"]} <= able for row in (summary["stability"] or [])[:MOST_ROWS])
 
 
 def _alike(names: list[str]) -> dict[int, str]:

@@ -6,20 +6,28 @@ from typing import Any
 
 import numpy as np
 
+from skmtl._linalg import Array
 from skmtl.model_selection.score_words import call_score
 from skmtl.plotting.names import tell_apart
+from skmtl.report.numbers import format_number
 
 WIDTH, HEIGHT, SIDE, LABELLED = 480, 330, 60, 40
 # Letters of a name at a node, and beside a row of the matrix.
 NODE_LABEL, ROW_LABEL = 18, 14
 # A name whose node is nearer to a side of the picture than this begins or ends at the node.
 NEAR_SIDE = 90
-# Width and height of a letter there, about, where screens are small.
-LETTER = 8.8, 18.0
+# Width of a letter there, about, where screens are small, and how much wider an ellipsis is.
+LETTER, ELLIPSIS = 8.9, 7.0
+RADIUS = 7
 # Cells of the matrix are drawn level by level: one path for each sign and shade.
 SHADES, MATRIX = 6, 340
 CHART, CHART_HEIGHT, MARGIN = 480, 130, 58
 SCATTER = 150
+
+Spot = tuple[float, float]
+# How a name is held, and where; and left, top, right and bottom of what it takes.
+Place = tuple[str, float, float]
+Box = tuple[float, float, float, float]
 
 
 def draw_graph(summary: dict[str, Any], graph: dict[str, Any], relations: Sequence[dict[str, Any]]) -> str:
@@ -44,12 +52,12 @@ def draw_graph(summary: dict[str, Any], graph: dict[str, Any], relations: Sequen
             f'stroke-width="{0.7 + 6.0 * part**1.3:.1f}" stroke-opacity="{0.4 + 0.5 * part:.2f}"/>'
         )
     names = tell_apart([task["name"] for task in summary["tasks"]], NODE_LABEL)
-    down = _keep_apart(_lead_down(relations, spots), names, spots) if len(spots) <= LABELLED else {}
-    nodes = [_node(summary["tasks"][t], names[t], graph["groups"][t], *spot, down.get(t)) for t, spot in spots.items()]
+    held = _place_names(names, spots, relations, height) if len(spots) <= LABELLED else {}
+    nodes = [_node(summary["tasks"][t], names[t], graph["groups"][t], spot, held.get(t)) for t, spot in spots.items()]
     return _svg(WIDTH, height, "Task graph", "".join(lines) + "".join(nodes))
 
 
-def _lead_down(relations: Sequence[dict[str, Any]], spots: dict[int, tuple[float, float]]) -> dict[int, bool]:
+def _lead_down(relations: Sequence[dict[str, Any]], spots: dict[int, Spot]) -> dict[int, bool]:
     """Whether the lines of each task lead downwards, where its name would be in their way."""
     pull = dict.fromkeys(spots, 0.0)
     for one in relations:
@@ -60,46 +68,66 @@ def _lead_down(relations: Sequence[dict[str, Any]], spots: dict[int, tuple[float
     return {t: value > 0.0 for t, value in pull.items()}
 
 
-def _keep_apart(down: dict[int, bool], names: Sequence[str], spots: dict[int, tuple[float, float]]) -> dict[int, bool]:
-    """The same, but with names on the other side of their tasks where they would lie upon others, and do not there."""
-    chosen: dict[int, bool] = {}
-
-    def is_free(t: int, above: bool) -> bool:
-        return not any(_overlap(names, spots, (t, above), other) for other in chosen.items())
-
+def _place_names(
+    names: Sequence[str], spots: dict[int, Spot], relations: Sequence[dict[str, Any]], height: float
+) -> dict[int, Place]:
+    """For each task the first free place for its name that no line crosses, or as few as can be."""
+    down = _lead_down(relations, spots)
+    ends = np.array([[*spots[one["a"]], *spots[one["b"]]] for one in relations]).reshape(-1, 4)
+    taken = [(x - RADIUS, y - RADIUS, x + RADIUS, y + RADIUS) for x, y in spots.values()]
+    chosen: dict[int, Place] = {}
     for t in sorted(spots, key=spots.__getitem__):
-        chosen[t] = down[t] if is_free(t, down[t]) or not is_free(t, not down[t]) else not down[t]
+        boxes = {place: _extent(names[t], *place) for place in _places(*spots[t], above=down[t])}
+        free = [place for place, box in boxes.items() if _is_free(box, taken, height)]
+        chosen[t] = min(free or list(boxes)[:1], key=lambda place: _crossings(boxes[place], ends))
+        taken.append(boxes[chosen[t]])
     return chosen
 
 
-def _overlap(names: Sequence[str], spots: dict[int, tuple[float, float]], *two: tuple[int, bool]) -> bool:
-    """Whether the names of two tasks, above or below them, lie upon one another."""
-    (left, a, first), (right, b, second) = (_extent(names[t], *spots[t], above) for t, above in two)
-    return left < b and right < a and abs(first - second) < LETTER[1]
+def _places(x: float, y: float, *, above: bool) -> list[Place]:
+    """Where the name of a task may be held: above or below it, beside it, or aslant."""
+    first, second = (y - 12.0, y + 21.0) if above else (y + 21.0, y - 12.0)
+    middle: tuple[str, float] = ("middle", x)
+    if x < NEAR_SIDE or x > WIDTH - NEAR_SIDE:
+        middle = ("start", x - 8.0) if x < NEAR_SIDE else ("end", x + 8.0)
+    beside: list[Place] = [("start", x + 12.0, y + 5.0), ("end", x - 12.0, y + 5.0)]
+    aslant: list[Place] = [(*side, at) for at in (first, second) for side in (("start", x - 8.0), ("end", x + 8.0))]
+    return [(*middle, first), (*middle, second), *beside, *aslant]
 
 
-def _extent(name: str, x: float, y: float, above: bool) -> tuple[float, float, float]:
-    """From where to where a name reaches, and its height."""
-    anchor, shift = _anchor(x)
-    width = LETTER[0] * len(name)
-    start = x + shift - {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor] * width
-    return start, start + width, y - 12.0 if above else y + 21.0
+def _extent(name: str, anchor: str, x: float, y: float) -> Box:
+    """The place that a name takes: left, top, right, bottom."""
+    width = LETTER * len(name) + ELLIPSIS * name.count("\N{HORIZONTAL ELLIPSIS}")
+    left = x - {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor] * width
+    return left, y - 13.0, left + width, y + 4.0
 
 
-def _anchor(x: float) -> tuple[str, float]:
-    """Where a name is held, and how far from its task."""
-    return ("start", -8.0) if x < NEAR_SIDE else ("end", 8.0) if x > WIDTH - NEAR_SIDE else ("middle", 0.0)
+def _is_free(box: Box, taken: Sequence[Box], height: float) -> bool:
+    """Whether a box is within the picture, and upon no other."""
+    left, top, right, bottom = box
+    within = left >= 1.0 and top >= 0.0 and right <= WIDTH - 1.0 and bottom <= height
+    return within and not any(left < b and a < right and top < d and c < bottom for a, c, b, d in taken)
 
 
-def _node(task: dict[str, Any], label: str, group: int, x: float, y: float, down: bool | None) -> str:
-    """A task, its name above it where its lines lead down and else below; without a name where ``down`` is None."""
+def _crossings(box: Box, ends: Array) -> int:
+    """How many lines pass through a box: of each the part between the sides, and between top and bottom."""
+    start, step = ends[:, :2], ends[:, 2:] - ends[:, :2]
+    step = np.where(step == 0.0, 1e-9, step)
+    low, high = ((np.array(corner) - start) / step for corner in (box[:2], box[2:]))
+    enter, leave = np.minimum(low, high).max(axis=1), np.maximum(low, high).min(axis=1)
+    return int(np.sum(np.maximum(enter, 0.0) < np.minimum(leave, 1.0)))
+
+
+def _node(task: dict[str, Any], label: str, group: int, spot: Spot, place: Place | None) -> str:
+    """A task and its name; without a name where there is no place for it."""
     kind = "moot" if not task["predictable"] else f"g{group if 0 <= group < 8 else 'x'}"
-    at = y - 12 if down else y + 21
-    anchor, shift = _anchor(x)
-    text = f'<text x="{x + shift:.0f}" y="{at:.0f}" text-anchor="{anchor}">{escape(label)}</text>'
-    radius, title = 4 if down is None else 7, escape(task["name"])
-    circle = f'<circle cx="{x:.0f}" cy="{y:.0f}" r="{radius}"><title>{title}</title></circle>'
-    return f'<g class="node {kind}">{circle}{"" if down is None else text}</g>'
+    radius, title = 4 if place is None else RADIUS, escape(task["name"])
+    circle = f'<circle cx="{spot[0]:.0f}" cy="{spot[1]:.0f}" r="{radius}"><title>{title}</title></circle>'
+    text = ""
+    if place is not None:
+        anchor, x, y = place
+        text = f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}">{escape(label)}</text>'
+    return f'<g class="node {kind}">{circle}{text}</g>'
 
 
 def shown_matrix(summary: dict[str, Any]) -> str:
@@ -185,7 +213,7 @@ def _panel(
     marks = [f'<circle class="mark" cx="{x}" cy="{y}" r="2.6"/>' for x, y in (p.split(",") for p in points.split())]
     ends = [
         f'<line x1="{MARGIN}" x2="{CHART - 20}" y1="{up(v):.1f}" y2="{up(v):.1f}"/>'
-        f'<text x="{MARGIN - 7}" y="{up(v) + 4:.1f}" text-anchor="end">{v:{form}}</text>'
+        f'<text x="{MARGIN - 7}" y="{up(v) + 4:.1f}" text-anchor="end">{format_number(v, form=form)}</text>'
         for v in (low, high)
     ]
     axis = f'<g class="axis"><text class="title" x="0" y="{top - 6}">{escape(title)}</text>{"".join(ends)}</g>'

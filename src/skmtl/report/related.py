@@ -73,7 +73,7 @@ def able_tasks(summary: dict[str, Any]) -> list[int]:
 
 def describe_unable(able: list[int]) -> Sentence:
     """Why no two tasks are called related, where no more than one is predicted."""
-    which: Sentence = ["only ", able[0]] if able else ["none"]
+    which: Sentence = ["only ", able[0]] if able else ["no task"]
     return ["for ", *which, " is predicted clearly better than by a constant"]
 
 
@@ -85,7 +85,7 @@ def describe_nearest(summary: dict[str, Any]) -> Sentence:
     for one in summary["stability"]:
         if tasks[one["a"]]["predictable"] and tasks[one["b"]]["predictable"]:
             return ["; ", one["a"], " and ", one["b"], f" come nearest, with {one['frequency']:.0%} of them"]
-    return ["; none is found on any of them"]
+    return ["; not one is found on any half"]
 
 
 def tells_nothing(summary: dict[str, Any]) -> bool:

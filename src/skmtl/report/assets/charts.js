@@ -16,7 +16,7 @@ function tickLabels(values) {
 }
 
 function drawPanel(svg, panel, x, width, margin) {
-  const { top, height } = panel;
+  const { top, height, titleAt = top - 13 } = panel;
   const values = panel.series.flatMap((s) => s.values.concat(s.low || [], s.high || [])).filter((v) => v !== null);
   let [low, high] = [Math.min(...values), Math.max(...values)];
   if (panel.zero) [low, high] = [Math.min(0, low), Math.max(0, high)];
@@ -26,7 +26,7 @@ function drawPanel(svg, panel, x, width, margin) {
   high += pad;
   const y = (v) => top + height - ((v - low) / (high - low)) * height;
   const axis = make("g", { class: "axis" }, svg);
-  make("text", { class: "title", x: 0, y: top - 9 }, axis, panel.title);
+  make("text", { class: "title", x: 0, y: titleAt }, axis, panel.title);
   const marked = ticks(low, high, height > 110 ? 4 : 3, panel.whole ? 1 : 0), label = panel.label || tickLabels(marked);
   for (const v of marked) {
     make("line", { x1: margin.left, x2: width - margin.right, y1: y(v), y2: y(v) }, axis);
@@ -50,8 +50,13 @@ function drawPath(host) {
 
   function draw(width) {
     const margin = { left: 46, right: 14 }, panels = [];
-    let top = 62;
-    const add = (title, height, series, options) => {
+    const marked = [[data.mu, "predicts"], [data.stableMu, "to look at"]].filter(([mu], k, all) =>
+      mu !== null && mu >= mus[0] && mu <= mus[mus.length - 1] && (k === 0 || mu !== all[0][0])).sort(([a], [b]) => a - b);
+    // The first title, then the marks of mu, then the first panel; on paper all a little lower.
+    const low = width === PAPER ? 0.8 : 1;
+    let top = 34 + 14 * marked.length;
+    const add = (title, tall, series, options) => {
+      const height = low * tall;
       panels.push({ title, top, height, series, ...options });
       top += height + 46;
     };
@@ -65,19 +70,22 @@ function drawPath(host) {
         low: scores.map((s, k) => s === null ? null : s - (errors[k] || 0)),
         high: scores.map((s, k) => s === null ? null : s + (errors[k] || 0)),
       }], {});
+    panels[0].titleAt = 12;
     floor = top - 46;
     const height = floor + 44, span = mus[mus.length - 1] - mus[0] || 1;
     const at = (mu) => margin.left + ((mu - mus[0]) / span) * (width - margin.left - margin.right);
     x = (k) => at(mus[k]);
     svg.replaceChildren();
     for (const [key, value] of Object.entries({ viewBox: `0 0 ${width} ${height}`, width, height })) svg.setAttribute(key, value);
-    const marked = [[data.mu, "predicts"], [data.stableMu, "to look at"]].filter(([mu], k, all) =>
-      mu !== null && mu >= mus[0] && mu <= mus[mus.length - 1] && (k === 0 || mu !== all[0][0]));
-    marked.forEach(([mu, words], k) => {
-      make("line", { class: "chosen", x1: at(mu), x2: at(mu), y1: 18 + 14 * k, y2: floor }, svg);
-      const end = at(mu) > width / 2;
+    // Of two marks the left one has its words to the left and beneath those of the other, where there is room, and else
+    // above them: then no line of one passes through the words of the other.
+    const words = 130, leans = marked.length > 1 && at(marked[0][0]) > words;
+    marked.forEach(([mu, what], k) => {
+      const end = marked.length === 1 ? at(mu) > width / 2 : k === 0 ? leans : width - at(mu) < words;
+      const y = 29 + 14 * (leans ? 1 - k : k);
+      make("line", { class: "chosen", x1: at(mu), x2: at(mu), y1: y + 5, y2: floor }, svg);
       const axis = make("g", { class: "axis" }, svg);
-      make("text", { class: "flag", x: at(mu) + (end ? 4 : -4), y: 12 + 14 * k, "text-anchor": end ? "end" : "start" }, axis, `${words}: mu = ${number(mu)}`);
+      make("text", { class: "flag", x: at(mu) + (end ? 4 : -4), y, "text-anchor": end ? "end" : "start" }, axis, `${what}: mu = ${number(mu)}`);
     });
     for (const panel of panels) drawPanel(svg, panel, x, width, margin);
     const axis = make("g", { class: "axis" }, svg);
@@ -85,7 +93,7 @@ function drawPath(host) {
       make("text", { x: at(mu), y: floor + 18, "text-anchor": "middle" }, axis, number(mu));
     make("text", { x: width - margin.right, y: floor + 37, "text-anchor": "end" }, axis, "mu  →  more relations");
     make("text", { x: margin.left, y: floor + 37 }, axis, "fewer  ←");
-    cross = make("line", { class: "cross", y1: 30, y2: floor, visibility: "hidden" }, svg);
+    cross = make("line", { class: "cross", y1: panels[0].top, y2: floor, visibility: "hidden" }, svg);
   }
   function show(k) {
     cursor = k;

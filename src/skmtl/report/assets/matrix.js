@@ -20,12 +20,14 @@ function drawMatrix(host) {
 
   function draw() {
     // Room for whole names where cells stay large enough for them.
-    const fits = (room) => Math.min((width - room - 4) / n, 680 / n) >= 10;
+    // On paper it takes two fifths of a page where names allow that, for it cannot be torn.
+    const most = width > PAPER ? 680 : clamp(12 * n, 380, 680);
+    const fits = (room) => Math.min((width - room - 4) / n, most / n) >= 10;
     const narrow = clamp(width * 0.2, 60, 150), whole = clamp(widest(), narrow, Math.max(narrow, Math.min(width * 0.36, 170)));
     const room = fits(whole) ? whole : narrow, named = fits(room);
     top = 12;
     left = named ? room : 12;
-    cell = Math.min((width - left - 4) / n, 680 / n, width > PAPER ? 64 : 44);
+    cell = Math.min((width - left - 4) / n, most / n, width > PAPER ? 64 : 44);
     left = Math.max(left, (width - cell * n) / 2);
     const [w, h, dense] = [width, Math.ceil(top + cell * n + 4), devicePixelRatio || 1];
     canvas.width = Math.round(w * dense);
