@@ -76,7 +76,7 @@ def structure_term(est, X):
 def inverse_with_common(A, common):
     """The inverse of A + c 11'; through that of A (Sherman, Morrison), where A is lost beside c."""
     try:
-        return refined_inverse((A + common).astype(float))
+        return refined_inverse(A.astype(Wide) + common)
     except np.linalg.LinAlgError:
         P = refined_inverse(A)
         sums = P.sum(axis=1)
@@ -86,7 +86,8 @@ def inverse_with_common(A, common):
 def refined_inverse(A):
     """The inverse of A, with two steps of Newton in extended precision."""
     wide, identity = A.astype(Wide), np.eye(len(A), dtype=Wide)
-    P = eliminate(wide) if np.linalg.cond(A) > 1e12 else np.linalg.inv(A).astype(Wide)
+    near = A.astype(float)
+    P = eliminate(wide) if np.linalg.cond(near) > 1e9 else np.linalg.inv(near).astype(Wide)
     for _ in range(2):
         P = P + P @ (identity - wide @ P)
     return P

@@ -1,8 +1,10 @@
 """What is returned is what was solved: models that are led back to it, origins of kernels, and what is assigned."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-from problems import related_tasks, with_gaps
+from problems import random_psd, related_tasks, with_gaps
 from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -10,6 +12,7 @@ from skmtl import MultiTaskRegressor
 from skmtl.estimators.base import assign, make_effort, make_settings, train
 from skmtl.estimators.clean import clean
 from skmtl.losses import Square
+from skmtl.solvers import training
 from skmtl.solvers.training import Model
 
 MODELS = {
@@ -118,3 +121,20 @@ def test_correlations_are_cosines_of_the_tasks_own_predictors(common, rng):
     S = own.T @ own + est.eps_ * np.eye(3)
     norms = np.sqrt(np.diag(S))
     np.testing.assert_allclose(est.correlation_, S / np.outer(norms, norms), atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-9])
+def test_norms_are_of_the_structure_itself_however_small_beside_the_common_part(size, rng):
+    """V'(A + c 11')V = I, where A and the common part are never summed."""
+    A = size * random_psd(rng, 4)
+    V = training._whitened_tasks(SimpleNamespace(structure=A), SimpleNamespace(common=100.0)).astype(np.longdouble)
+    sums = V.sum(axis=0)
+    np.testing.assert_allclose((V.T @ A @ V + 100 * np.outer(sums, sums)).astype(float), np.eye(4), atol=1e-9)
+
+
+def test_a_structure_without_an_inverse_has_the_common_part_all_the_same():
+    A = np.diag([1.0, 0.0, 2.0])
+    V = training._whitened_tasks(SimpleNamespace(structure=A), SimpleNamespace(common=0.5))
+    np.testing.assert_allclose(V @ V.T, np.linalg.inv(A + 0.5), atol=1e-12)
+    V = training._whitened_tasks(SimpleNamespace(structure=A), SimpleNamespace(common=0.0))
+    np.testing.assert_allclose(V @ V.T, np.diag([1.0, 0.0, 0.5]), atol=1e-12)

@@ -107,6 +107,12 @@ def test_norms_are_recomputed_where_a_structure_is_lost_beside_the_common_part(t
     np.testing.assert_allclose(
         recompute.inverse_with_common(A, np.longdouble(10.0)).astype(float), np.linalg.inv(A + 10.0), rtol=1e-12
     )
+    # Of a small structure no digit that counts is lost in the sum: with A = a I it is (I - 11' c / (a + c T)) / a.
+    small, wide = 1e-9 * np.eye(3), np.longdouble(1e-9)
+    exact = (np.eye(3) - np.longdouble(100.0) / (wide + 300)) / wide
+    np.testing.assert_allclose(
+        recompute.inverse_with_common(small, np.longdouble(100.0)).astype(float), exact.astype(float), rtol=1e-7
+    )
     # A (A + c 11')^-1 is I - 11'/T in the limit of a structure that is a small multiple of I.
     inverse = recompute.inverse_with_common(1e-24 * np.eye(3), np.longdouble(100.0))
     np.testing.assert_allclose((1e-24 * inverse).astype(float), np.eye(3) - 1.0 / 3.0, atol=1e-12)

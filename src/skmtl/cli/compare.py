@@ -54,7 +54,7 @@ def compare(
         comparison, reasons = compare_table(problem, names, search=search, kernels=method.kernels, callback=work.show)
         if out is not None:
             write_table(comparison, out)
-    say(f"{table}: {len(problem.X)} rows.", *problem.notes, *reasons)
+    say(f"{table}: {len(problem.X):,} rows.", *problem.notes, *reasons)
     show_comparison(comparison)
     if out is not None:
         print(f"Wrote {out}")

@@ -80,7 +80,7 @@ def fit_file(
 
     problem = read_problem(table, roles, written)
     make_folder(out, overwrite=overwrite)
-    opening = [f"{table}: {len(problem.X)} rows.", *problem.notes]
+    opening = [f"{table}: {len(problem.X):,} rows.", *problem.notes]
     if sys.stdout.isatty():
         say(*opening)
     with warnings_as_notes(), working() as work:
@@ -107,7 +107,7 @@ def fit_large(
         work.show({"step": "fitting all rows in blocks"})
         result = replace(result, model=refit_blocks(result.model, sampled, n_components=method.n_components))
         files = _write(out, result, {**about(table, problem, result), "rows": n})
-    say(f"{table}: {n} rows, {len(problem.X)} of them in the sample that chose and judged.", *problem.notes)
+    say(f"{table}: {n:,} rows, {len(problem.X):,} of them in the sample that chose and judged.", *problem.notes)
     _finish(files, result, work)
 
 

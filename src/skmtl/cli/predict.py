@@ -68,4 +68,4 @@ def predict(
             interval=interval,
         )
         write_table(predictions, out)
-    print(f"Wrote {out}: {len(predictions)} rows, {len(predictions.columns)} columns.")
+    print(f"Wrote {out}: {len(predictions):,} rows, {len(predictions.columns)} columns.")

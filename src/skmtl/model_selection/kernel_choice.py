@@ -176,7 +176,7 @@ def choose_kernel(
     best = _winner(searches)
     scores = {kernel: float(one.best_score_) for kernel, one in searches.items()}
     listed = ", ".join(f"{kernel} {score:z.3f}" for kernel, score in scores.items())
-    measured = f"{call_score(searches[best].scoring_)} without a graph, on {len(rows)} rows in {CONTEST_FOLDS} folds"
+    measured = f"{call_score(searches[best].scoring_)} without a graph, on {len(rows):,} rows in {CONTEST_FOLDS} folds"
     reason = (
         f"The {best} kernel is used; {measured}: {listed} "
         f"({kernels[0]}, unless another is ahead by {MARGIN:g} and by two standard errors)."

@@ -63,7 +63,7 @@ def choose_landmarks(kernel: object, n_rows: int, *, quadratic: bool = True) -> 
 def describe_landmarks(n_components: int, n_rows: int) -> str:
     """Why there are landmarks, in a sentence."""
     return (
-        f"The kernel is approximated on {n_components} of {n_rows} rows, for an exact one would take too long "
+        f"The kernel is approximated on {n_components:,} of {n_rows:,} rows, for an exact one would take too long "
         "(--components, n_components for another number)."
     )
 

@@ -167,7 +167,7 @@ def choose_parameters(
         # Landmarks may have changed the rule of the metric, which is then still to be compared with none.
         rounds = best.metric_rounds if held["metric_rule"] == best.metric_rule else [0, best.metric_rounds]
         geometry = {"gamma": best.gamma, "metric_rounds": rounds}
-        folds = count_folds(callback, 1, 2, f"{best.kernel} kernel on {len(more)} rows")
+        folds = count_folds(callback, 1, 2, f"{best.kernel} kernel on {len(more):,} rows")
         rows = more
         fitted = fit(at_kernel(search, best.kernel, X[rows], **geometry, callback=folds, **held), rows)
     report_progress(callback, 2, 2)
@@ -203,7 +203,7 @@ def describe_rows(n_used: int, n_rows: int) -> list[str]:
     if n_used == n_rows:
         return []
     return [
-        f"Parameters were chosen and scores found on {n_used} of {n_rows} rows, drawn at random; the model that is "
+        f"Parameters were chosen and scores found on {n_used:,} of {n_rows:,} rows, drawn at random; the model that is "
         "kept learns from all of them, and its scores are rather better."
     ]
 
@@ -214,7 +214,7 @@ def _other_folds(search: Any, n_searched: int, n_judged: int) -> list[str]:
     if (n_folds, n_searched) == (N_FOLDS, n_judged):
         return []
     in_folds = f"{n_folds} folds" if n_folds != N_DEALS * MORE_FOLDS else f"{MORE_FOLDS} folds, dealt {N_DEALS} times"
-    searched, judged = f"{n_searched} rows in {in_folds}", f"{n_judged} rows in {N_FOLDS} folds"
+    searched, judged = f"{n_searched:,} rows in {in_folds}", f"{n_judged:,} rows in {N_FOLDS} folds"
     whose = "The search" if n_searched == n_judged else "The search that chose the kernel"
     return [f"{whose} had {searched}; the model is judged on {judged}, so that scores differ."]
 

@@ -235,6 +235,14 @@ class Training:
 def _whitened_tasks(solution: Solution, settings: Settings) -> Array:
     """V, of shape (T, r), with VV' the pseudoinverse of the structure of predictors."""
     # In the eigenbasis, so that directions in which the structure is small are not lost beside the others.
+    a, U = eigh(solution.structure)
+    if settings.common and without_rounding(a)[0] > 0.0:
+        # A may be lost in the sum A + c 11', and is not in VV' = A^-1, of which the direction V'1 is shortened.
+        V = U / np.sqrt(a)
+        ones = V.sum(axis=0)
+        length = float(np.linalg.norm(ones))
+        shorter = 1.0 / np.hypot(1.0, np.sqrt(settings.common) * length)
+        return np.asarray(V - (1.0 - shorter) * np.outer(V @ (ones / length), ones / length))
     a, U = eigh(predictor_structure(solution.structure, settings.common))
     there = without_rounding(a) > 0.0
     return np.asarray(U[:, there] / np.sqrt(a[there]))
