@@ -509,3 +509,22 @@ def test_iterations_over_labels_of_any_unit_are_the_same(unit, rng):
     one, other = found
     np.testing.assert_array_equal(other.W, unit * one.W)
     assert other.steps == one.steps > 1
+
+
+def test_tasks_apart_need_no_factor_of_all_labels(rng, monkeypatch):
+    """Rows of one task each: the system of tasks apart is one of each task."""
+    n, n_tasks, rank = 600, 2, 500
+    tasks = np.arange(n) % n_tasks
+    labels = LongLabels.from_rows(rng.standard_normal(n), np.ones(n), tasks, n_tasks)
+    rows = rng.standard_normal((n, rank))
+    observed = ObservedRows(labels.arrange(rows), np.sum(rows**2, axis=0), labels, intercept=True)
+    A = np.diag(rng.uniform(0.5, 2.0, n_tasks))
+    whole = MissingLabelRidge(observed, 0.1, "labels")
+    whole._apart = ""
+    expected = whole.solve(A)
+    monkeypatch.setattr(skmtl.solvers.missing_labels, "LabelFactor", None)
+    step = MissingLabelRidge(observed, 0.1, "labels")
+    assert step._apart == "factorized"
+    fit = step.solve(A)
+    assert fit.value == pytest.approx(expected.value, rel=1e-10)
+    np.testing.assert_allclose(fit.coefficients(), expected.coefficients(), atol=1e-8)

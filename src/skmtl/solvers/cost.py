@@ -100,8 +100,13 @@ def tasks_apart(observed: "Observed", alpha: float, road: str) -> str:
     size = min(n_labels / n_tasks, r)
     products = 2.0 * n_labels * size * r if observed.has_entries else 0.0
     share = 0.02 if road == "iterative" else 0.25
-    worth = products + n_tasks * EIGH * size**3 <= share * roads(observed, alpha).get(road, 0.0) + n_tasks * CALL
-    return "decomposed" if worth else ""
+    if products + n_tasks * EIGH * size**3 <= share * roads(observed, alpha).get(road, 0.0) + n_tasks * CALL:
+        return "decomposed"
+    if road != "labels":
+        return ""
+    # A factor of all labels would be one of each task, and of zeros.
+    apart = sum(_factors_of_blocks(observed.entries())) + n_tasks * CALL
+    return "factorized" if apart < factor_cost(observed, road) else ""
 
 
 def _label_counts(observed: "Observed") -> Array:
