@@ -63,13 +63,14 @@ def structure_term(est, X):
     """||f||_A^2 + eps tr(A^-1) + R(A)."""
     A = est.structure_
     seen = A + est.common
-    energy = inner_products(est, X)
+    B, dual = predictors(est, X)
     if est.penalty_.known:
         values, U = np.linalg.eigh(seen)
         keep = values > len(values) * np.finfo(float).eps * values[-1]
-        root = U[:, keep] / np.sqrt(values[keep])
-        return np.trace(root.T.astype(Wide) @ energy @ root)
-    norm = np.trace(inverse_with_common(A, Wide(est.common)) @ energy)
+        # Predictors first: of their inner products too few digits would be left along small eigenvalues.
+        root = (U[:, keep] / np.sqrt(values[keep])).astype(Wide)
+        return np.sum((B @ root) * (dual @ root))
+    norm = np.trace(inverse_with_common(A, Wide(est.common)) @ (B.T @ dual))
     return norm + Wide(est.eps_) * np.trace(refined_inverse(A)) + est.penalty_.value(A)
 
 
@@ -108,15 +109,15 @@ def eliminate(A):
     return M[:, n:]
 
 
-def inner_products(est, X):
-    """Those of the predictors in the space of the kernel, for scaled targets, of shape (T, T)."""
+def predictors(est, X):
+    """Matrices whose product are inner products of the predictors in the space of the kernel, for scaled targets."""
     if hasattr(est, "coef_"):
         W = est.coef_.T.astype(Wide) / est.target_scale_
-        return W.T @ W
+        return W, W
     # Rows without labels are not among those that the model holds.
     points = X if est.kernel == "precomputed" else est.feature_map_.X_fit_
     B = est.dual_coef_.astype(Wide) / est.target_scale_
-    return B.T @ (kernel(est, np.asarray(points, dtype=float).astype(Wide)) @ B)
+    return B, kernel(est, np.asarray(points, dtype=float).astype(Wide)) @ B
 
 
 def kernel(est, X):
