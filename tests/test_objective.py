@@ -88,6 +88,21 @@ def test_a_structure_outside_of_the_domain_proves_nothing(rng):
     assert Proof(A, proof.fit, np.nan, 0.0).gap == np.inf
 
 
+@pytest.mark.parametrize("penalty", [Fixed(), Sparse(0.9)])
+def test_a_difference_of_numbers_beyond_the_range_proves_nothing(penalty, rng, monkeypatch):
+    problem, _, _ = dense_problem(rng, penalty, common=0.7)
+    fit = problem.fit(np.eye(3))
+    proof = problem.certify(np.eye(3), fit)
+    assert np.isfinite(proof.lower_bound)
+    monkeypatch.setattr(type(fit), "dual", lambda self, scale: np.inf)
+    monkeypatch.setattr(Problem, "_known_norm", lambda self, A, fit: np.inf)
+    monkeypatch.setattr(Sparse, "lower_bound", lambda self, Q, eps, A, scale: -np.inf)
+    lost = problem.certify(np.eye(3), fit)
+    assert lost.lower_bound == -np.inf
+    assert lost.gap == np.inf
+    assert problem.tighten(lost).lower_bound == -np.inf
+
+
 @pytest.mark.parametrize(("objective", "bound", "gap"), [(2.0, 1.5, 0.25), (-2.0, -3.0, 0.5), (2.0, -np.inf, np.inf)])
 def test_the_gap_is_relative_to_the_objective(objective, bound, gap):
     assert Proof(np.eye(1), None, objective, bound).gap == gap

@@ -203,10 +203,13 @@ class Problem:
         if dual == -np.inf:
             return dual
         if self.penalty.known:
-            return dual - self.alpha * scale**2 * self._known_norm(A, fit)
-        Q = self._largest_Q(fit)
-        structure = self.penalty.lower_bound(Q, self.eps, A, scale)
-        return dual + self.alpha * (structure - scale**2 * self.common * float(np.sum(Q)))
+            structure = -(scale**2) * self._known_norm(A, fit)
+        else:
+            Q = self._largest_Q(fit)
+            structure = self.penalty.lower_bound(Q, self.eps, A, scale) - scale**2 * self.common * float(np.sum(Q))
+        bound = dual + self.alpha * structure
+        # A difference of numbers beyond the range proves nothing.
+        return -np.inf if np.isnan(bound) else bound
 
     def hidden(self, fit: Fit) -> Array:
         """What is nowhere less than C'EC for a part E of the kernel that is lost to rounding."""

@@ -52,7 +52,8 @@ def solve(
     # No step can gain what rounding hides: it is accounted for at the end.
     whole, problem = problem, replace(problem, rounding=None)
     try:
-        with single_threaded(problem.n_tasks):
+        # Objectives may be so large that squares are beyond the range of numbers: then there is no proof.
+        with single_threaded(problem.n_tasks), np.errstate(over="ignore", invalid="ignore"):
             proof, n_iter = _run(problem, solver, start, ROOM * tol, max_iter, progress, certify=certify)
             solved, gap = proof.gap <= tol, proof.gap
             proof = _account_for_rounding(whole, proof, tol) if certify else proof
