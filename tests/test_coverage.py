@@ -72,6 +72,10 @@ def test_the_report_says_whether_intervals_hold(problem):
     drawn = {"rows": 2500, "rows that judged": 2000, "rows of the graph": 1000}
     page = render(summarize(est, intervals=found, about=drawn))
     assert "Of 2,500 rows 1,000 were drawn, and every one of them was held out once and predicted" in page
+    # Numbers of labels are written as those of rows.
+    page = render(summarize(est, intervals=pd.concat([found] * 10)))
+    for n_labels in (10 * Y["iron"].notna().sum(), 10 * Y.notna().to_numpy().sum()):
+        assert f'<td class="n">{n_labels:,}</td>' in page
     # Intervals that are much too short are not praised.
     narrow = found.assign(covered=found["covered"] & (np.arange(len(found)) % 2 == 0))
     assert "hold fewer labels than they say" in summarize(est, intervals=narrow)["intervals"]["verdict"]

@@ -22,7 +22,7 @@ from sklearn.model_selection import (
 )
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import skmtl.model_selection.search
+import skmtl.model_selection.run
 import skmtl.solvers.design
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, edge_stability
 from skmtl.model_selection import SCORES, MultiTaskClassifierCV, MultiTaskRegressorCV, target_scores
@@ -546,7 +546,7 @@ def test_folds_that_a_thread_opens_are_the_same(rng, monkeypatch):
     X, Y = related_tasks(rng, 40, 3)
     found = []
     for threads in (True, False):
-        monkeypatch.setattr(skmtl.model_selection.search, "has_threads", lambda threads=threads: threads)
+        monkeypatch.setattr(skmtl.model_selection.run, "has_threads", lambda threads=threads: threads)
         search = MultiTaskRegressorCV(**{**SMALL, "kernel": "rbf"}, gammas=[0.1, 1.0]).fit(X, Y)
         found.append((search.cv_results_["mean_test_score"], search.predict(X)))
     np.testing.assert_array_equal(found[0][0], found[1][0])
@@ -568,7 +568,7 @@ def test_the_best_width_is_decomposed_once(best, rng, monkeypatch):
 
 def test_a_thread_that_fails_is_heard(rng, monkeypatch):
     """A fold is opened in a thread ahead of the search; what it raises reaches the caller."""
-    monkeypatch.setattr(skmtl.model_selection.search, "has_threads", lambda: True)
+    monkeypatch.setattr(skmtl.model_selection.run, "has_threads", lambda: True)
     X, Y = related_tasks(rng, 30, 2)
     kernel = X @ X.T - 5.0 * np.eye(30)
     with pytest.raises(ValueError, match="not positive semidefinite"):

@@ -18,8 +18,8 @@ from skmtl.losses.base import check_loss
 from skmtl.model_selection.base import MultiTaskSearch
 from skmtl.model_selection.candidates import Candidate, Geometry, check_grid, standard_error
 from skmtl.model_selection.folds import Callback, Progress, TrainingSource, make_splits
+from skmtl.model_selection.run import is_loo, make_run
 from skmtl.model_selection.scores import score_name
-from skmtl.model_selection.search import is_loo, make_run
 
 DEFAULT_MUS = np.linspace(0.3, 1.0, 15)
 

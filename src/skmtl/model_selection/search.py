@@ -1,17 +1,13 @@
-"""Search: every candidate on every fold, the best one fitted to all rows."""
+"""Search: candidates in stages, each scored by a run, and the best one fitted to all rows."""
 
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 
-from skmtl._linalg import SMALL_DECOMPOSITION, has_threads, single_threaded
 from skmtl.estimators.base import make_effort, make_settings, publish
 from skmtl.estimators.metric import suits
 from skmtl.losses import Loss
@@ -28,41 +24,20 @@ from skmtl.model_selection.candidates import (
     check_grid,
     check_rule,
     choose,
-    count_edges,
     is_auto,
-    learn_by_alpha,
     make_candidates,
     make_gammas,
     make_penalties,
     middle_alpha,
-    row_means,
     search_effort,
 )
-from skmtl.model_selection.folds import (
-    N_FOLDS,
-    Fold,
-    Progress,
-    Split,
-    TrainingSource,
-    deal_again,
-    keep_finished,
-    make_splits,
-    one_ahead,
-)
-from skmtl.model_selection.loo import LeftOut, check_loo, loo_splits, search_loo
+from skmtl.model_selection.folds import N_FOLDS, Progress, Split, TrainingSource, deal_again, make_splits
+from skmtl.model_selection.loo import loo_splits
 from skmtl.model_selection.metric_choice import is_scalable, score_rounds
 from skmtl.model_selection.own_strengths import score_own_strengths
 from skmtl.model_selection.recommended import make_plan, score_in_steps, wants_own_strengths
-from skmtl.model_selection.scores import (
-    SCORES,
-    Evaluate,
-    own_evaluate,
-    own_scores,
-    score_name,
-    scorer_evaluate,
-    sees_order,
-)
-from skmtl.solvers.training import Effort
+from skmtl.model_selection.run import Run, is_loo, make_run
+from skmtl.model_selection.scores import score_name, sees_order
 from skmtl.targets import TaskData
 
 # Inverse widths between those of the grid, on both sides of the best one.
@@ -70,8 +45,6 @@ FINER = (0.5, 2.0)
 # The best decomposition so far is kept beside the one at hand, where a kernel and its eigenvectors need 64 MB at most.
 ROWS_TO_KEEP = 2000
 NO_SCORES = CandidateScores(np.empty((0, 0)), np.empty((0, 0)), np.empty(0))
-# Scores candidates on the training sets of a source.
-Run = Callable[[TrainingSource, Sequence[Candidate]], CandidateScores]
 
 
 class Selection(NamedTuple):
@@ -299,73 +272,3 @@ def _fit_best(source: TrainingSource, best: Candidate) -> Any:
     settings = make_settings(model, source.data.labels.n_tasks)
     solution = training.solve(settings, make_effort(model), callback=model.callback)
     return publish(model, training, settings, solution)
-
-
-def is_loo(cv: Any) -> bool:
-    """Whether one row is left out at a time, in closed form."""
-    return isinstance(cv, str) and cv == "loo"
-
-
-def make_run(
-    model: Any,
-    data: TaskData,
-    loss: Loss,
-    splits: Sequence[Split] | None,
-    *,
-    scoring: Any,
-    n_jobs: int | None,
-    progress: Callable[[], None],
-) -> Run:
-    """A function that scores candidates by folds, or without ``splits`` by leaving one row out."""
-    name = score_name(scoring, data)
-    if splits is None:
-        check_loo(loss, name)
-        return partial(search_loo, LeftOut(data.labels, own_scores(SCORES[name], data)), progress)
-    evaluate = own_evaluate(name, data) if name in SCORES else scorer_evaluate(scoring, model, data)
-    return partial(search_folds, splits=splits, evaluate=evaluate, n_jobs=n_jobs, progress=progress)
-
-
-def search_folds(
-    source: TrainingSource,
-    candidates: Sequence[Candidate],
-    splits: Sequence[Split],
-    evaluate: Evaluate,
-    *,
-    n_jobs: int | None,
-    progress: Callable[[], None],
-) -> CandidateScores:
-    """Score every candidate on every fold, the structure learned anew in each."""
-    keep = partial(keep_finished, progress=progress, parts="folds")
-    n_rows = source.data.labels.n_rows
-    score = partial(_score_fold, candidates, evaluate, search_effort(source.model))
-    if effective_n_jobs(n_jobs) > 1:
-        jobs = (delayed(_open_and_score)(source.fold, score, split) for split in splits)
-        results = keep(Parallel(n_jobs=n_jobs, return_as="generator")(jobs))
-    elif n_rows <= SMALL_DECOMPOSITION and has_threads():
-        ahead: list[Callable[[], Any]] = [partial(source.fold, split) for split in splits]
-        if not all(candidate.penalty.known for candidate in candidates):
-            # Structures are learned at the last gamma only, at which all rows come next.
-            ahead.append(source.whole)
-        with single_threaded(n_rows, SMALL_DECOMPOSITION), closing(one_ahead(ahead)) as opened:
-            results = keep(score(fold) for fold in islice(opened, len(splits)))
-    else:
-        results = keep(score(source.fold(split)) for split in splits)
-    scores, edges = (np.array(part).T for part in zip(*results, strict=True))
-    return CandidateScores(scores, edges, row_means(scores), finished=len(results) == len(splits))
-
-
-def _score_fold(
-    candidates: Sequence[Candidate], evaluate: Evaluate, effort: Effort, fold: Fold
-) -> tuple[list[float], list[float]]:
-    """Scores and numbers of edges of the candidates."""
-    scores, edges = [], []
-    with single_threaded(len(fold.train), SMALL_DECOMPOSITION):
-        for _, answers in learn_by_alpha(fold.training, candidates, effort):
-            for answer, F in zip(answers, fold.predict([one for _, one in answers]), strict=True):
-                scores.append(evaluate(fold, answer, F))
-                edges.append(float(count_edges(answer[1].structure)))
-    return scores, edges
-
-
-def _open_and_score(open_fold: Callable[..., Any], score: Callable[..., Any], split: Split) -> Any:
-    return score(open_fold(split))
