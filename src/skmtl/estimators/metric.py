@@ -99,10 +99,8 @@ def _by_evidence(estimator: Any, training: Training, alpha: float) -> Array:
     X, feature_map = training.data.X, training.feature_map
     scale = np.ones(X.shape[1]) if feature_map.feature_scale is None else feature_map.feature_scale
     K = feature_map.transform(X)
-    explained, expected = (
-        share_in_groups(roughness(estimator.kernel, X, scale, K * W), estimator.feature_groups)
-        for W in _second_moments(K, training, alpha)
-    )
+    rough = roughness(estimator.kernel, X, scale, [K * W for W in _second_moments(K, training, alpha)])
+    explained, expected = (share_in_groups(one, estimator.feature_groups) for one in rough)
     return scale_from_evidence(scale, explained, expected, estimator.kernel)
 
 
@@ -155,7 +153,7 @@ def _second_moments(K: Array, training: Training, alpha: float) -> tuple[Array, 
         if len(rows) <= 1:
             continue
         here, y = np.ix_(rows, rows), Y[np.ix_(rows, tasks)]
-        N = inverse_without_constant(K[here] + np.diag(ridge / weight[rows, tasks[0]]), intercept=training.intercept)
+        N = inverse_without_constant(K[here], ridge / weight[rows, tasks[0]], intercept=training.intercept)
         C = N @ y
         variance = np.sum(y * C, axis=0) / (len(rows) - training.intercept)
         varying = variance > least

@@ -14,14 +14,14 @@ The noise of a task has such a fixed point too: :math:`\rho \leftarrow \rho\, (\
 \operatorname{diag} N)`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.spatial.distance import cdist, pdist
+from scipy.linalg import lapack
+from scipy.spatial.distance import cdist, pdist, squareform
 
-from skmtl._linalg import Array
+from skmtl._linalg import Array, cholesky
 from skmtl.features.metric import SCALABLE, dense_columns
 
 # Kernels of a weighted sum of distances along the features, and what SciPy calls these.
@@ -32,26 +32,28 @@ LARGEST_STEP = 4.0
 LEAST_NOISE = 1e-10
 
 
-def inverse_without_constant(M: Array, *, intercept: bool) -> Array:
+def inverse_without_constant(K: Array, noise: Array, *, intercept: bool) -> Array:
     """The matrix N that takes labels to dual coefficients, whose rows sum to zero where a constant is free."""
-    inverse = np.asarray(cho_solve(cho_factor(M, lower=True), np.eye(len(M))))
+    shift = np.diag(np.maximum(noise, LEAST_NOISE))
+    lower = lapack.dpotri(cholesky(lambda: K + shift, lower=True), lower=1, overwrite_c=1)[0]
+    inverse = np.tril(lower) + np.tril(lower, -1).T
     if intercept:
         total = inverse.sum(axis=1)
         inverse -= np.outer(total, total / total.sum())
     return inverse
 
 
-def roughness(kernel: str, X: Any, scale: Array, W: Array) -> Array:
-    """- sum_ij W_ij |z_ik - z_jk|^p along every scaled feature z_k = scale_k x_k, of shape (d,); W is symmetric."""
-    n, d = X.shape
+def roughness(kernel: str, X: Any, scale: Array, weights: Sequence[Array]) -> list[Array]:
+    """- sum_ij W_ij |z_ik - z_jk|^p along every scaled feature z_k = scale_k x_k, (d,), for each symmetric W."""
+    d = X.shape[1]
     if kernel == "laplacian":
-        # Pairs i < j in the order of pdist, one feature at a time.
-        pairs = W[np.triu_indices(n, 1)]
+        # Pairs of rows in the order of pdist, one feature at a time.
+        pairs = np.array([squareform(W, force="tovector", checks=False) for W in weights])
         columns = (dense_columns(X, slice(k, k + 1), scale) for k in range(d))
-        return np.array([-2.0 * float(pairs @ pdist(column, "cityblock")) for column in columns])
+        return list(-2.0 * np.array([pairs @ pdist(column, "cityblock") for column in columns]).T)
     Z = dense_columns(X, slice(0, d), scale)
     Z = Z - Z.mean(axis=0)
-    return np.asarray(2.0 * (np.sum(Z * (W @ Z), axis=0) - W.sum(axis=1) @ Z**2))
+    return [np.asarray(2.0 * (np.sum(Z * (W @ Z), axis=0) - W.sum(axis=1) @ Z**2)) for W in weights]
 
 
 def scale_from_evidence(scale: Array, explained: Array, expected: Array, kernel: str) -> Array:
@@ -82,12 +84,11 @@ def follow_evidence(
     for _ in range(n_steps):
         Z = dense_columns(X, slice(None), scale)
         K = np.exp(-gamma * cdist(Z, Z, SEPARABLE[feature_map.kernel]))
-        N = inverse_without_constant(K + np.diag(noise), intercept=intercept)
+        N = inverse_without_constant(K, noise, intercept=intercept)
         c = N @ y
         variance = float(y @ c) / (len(y) - intercept)
-        explained, expected = (
-            share(roughness(feature_map.kernel, X, scale, K * W)) for W in (np.outer(c, c) / variance, N)
-        )
+        rough = roughness(feature_map.kernel, X, scale, [K * np.outer(c, c / variance), K * N])
+        explained, expected = map(share, rough)
         left = _bounded_ratio(np.atleast_1d(noise @ c**2 / variance), np.atleast_1d(noise @ np.diag(N)))
         # Half of each step, in logarithms: whole ones go back and forth between two places for ever.
         scale = np.sqrt(scale * scale_from_evidence(scale, explained, expected, feature_map.kernel))
