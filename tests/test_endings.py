@@ -85,7 +85,8 @@ def test_rounds_that_gain_go_on():
     assert gives_up_after([1e6] * 30, values=[2.0 - 0.01 * k for k in range(30)]) is None
     assert gives_up_after([np.inf] * 30, values=[2.0 - 0.01 * k for k in range(30)]) is None
     # Gains of a small share of the gap are none.
-    assert gives_up_after([0.5] * 30, values=[2.0 - 1e-6 * k for k in range(30)]) == 2
+    for gain in (1e-6, 5e-4):
+        assert gives_up_after([0.5] * 30, values=[2.0 - gain * k for k in range(30)]) == 2
     # Of a gap wider than the value they may be larger.
     assert gives_up_after([1e6] * 30, values=[2.0 - 5e-3 * k for k in range(30)]) == 2
 

@@ -81,6 +81,9 @@ def test_steps_that_did_not_suffice_are_half_as_many_the_next_time(rng, monkeypa
         np.testing.assert_allclose(step._direction(fit, 1e-16).G, exact, rtol=1e-9)
     most = FEW_CG_STEPS
     assert allowed == [most, most // 2, most // 4, FEWEST_CG_STEPS, FEWEST_CG_STEPS, most, most // 2]
+    # Another strength is another problem.
+    assert step._cg_steps == most // 4
+    assert step.with_alpha(2.0 * step.alpha)._cg_steps == most
 
 
 @pytest.mark.parametrize("name", LOSS_NAMES)

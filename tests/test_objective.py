@@ -95,6 +95,7 @@ def test_a_difference_of_numbers_beyond_the_range_proves_nothing(penalty, rng, m
     proof = problem.certify(np.eye(3), fit)
     assert np.isfinite(proof.lower_bound)
     monkeypatch.setattr(type(fit), "dual", lambda self, scale: np.inf)
+    assert problem.certify(np.eye(3), fit).lower_bound == -np.inf
     monkeypatch.setattr(Problem, "_known_norm", lambda self, A, fit: np.inf)
     monkeypatch.setattr(Sparse, "lower_bound", lambda self, Q, eps, A, scale: -np.inf)
     lost = problem.certify(np.eye(3), fit)

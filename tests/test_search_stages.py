@@ -7,7 +7,7 @@ from problems import related_tasks
 from skmtl import MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl.estimators.clean import clean
 from skmtl.losses import Square
-from skmtl.model_selection import own_strengths, search
+from skmtl.model_selection import own_strengths, run, search
 from skmtl.model_selection.candidates import ALPHAS, Candidate, CandidateScores, Geometry, default_gammas
 from skmtl.model_selection.folds import TrainingSource, make_splits
 from skmtl.model_selection.own_strengths import score_own_strengths
@@ -222,10 +222,10 @@ def test_folds_are_opened_ahead_where_they_are_small_and_there_are_threads(
     n_rows, threads, n_ahead, penalty, rng, monkeypatch
 ):
     """And with relations all rows after them, for they come next."""
-    asked, one_ahead = [], search.one_ahead
-    monkeypatch.setattr(search, "one_ahead", lambda jobs: asked.append(len(jobs)) or one_ahead(jobs))
-    monkeypatch.setattr(search, "SMALL_DECOMPOSITION", 20)
-    monkeypatch.setattr(search, "has_threads", lambda: threads)
+    asked, one_ahead = [], run.one_ahead
+    monkeypatch.setattr(run, "one_ahead", lambda jobs: asked.append(len(jobs)) or one_ahead(jobs))
+    monkeypatch.setattr(run, "SMALL_DECOMPOSITION", 20)
+    monkeypatch.setattr(run, "has_threads", lambda: threads)
     X, Y = related_tasks(rng, n_rows, 2)
     given = {"kernel": "rbf", "gammas": [0.1], "alphas": [0.1], "eps_factors": [1.0], "cv": 3}
     MultiTaskRegressorCV(penalty, **given).fit(X, Y)

@@ -25,6 +25,11 @@ def symmetric_part(M: Array) -> Array:
     return 0.5 * (M + M.T)
 
 
+def is_diagonal(M: Array) -> bool:
+    """Whether all entries beside the diagonal are zero."""
+    return int(np.count_nonzero(M)) == int(np.count_nonzero(np.diag(M)))
+
+
 def eigh(M: Array) -> tuple[Array, Array]:
     """Eigenvalues, ascending, and eigenvectors of a symmetric matrix, of which the lower triangle is read."""
     if len(M) <= TINY_MATRIX:

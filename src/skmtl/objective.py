@@ -209,7 +209,7 @@ class Problem:
             structure = self.penalty.lower_bound(Q, self.eps, A, scale) - scale**2 * self.common * float(np.sum(Q))
         bound = dual + self.alpha * structure
         # A difference of numbers beyond the range proves nothing.
-        return -np.inf if np.isnan(bound) else bound
+        return bound if bound < np.inf else -np.inf
 
     def hidden(self, fit: Fit) -> Array:
         """What is nowhere less than C'EC for a part E of the kernel that is lost to rounding."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from skmtl._linalg import Array, cholesky, eigh
+from skmtl._linalg import Array, cholesky, eigh, is_diagonal
 from skmtl.solvers.cost import WAIT
 from skmtl.solvers.entries import CompletedRows, Entries
 from skmtl.solvers.systems import label_products, pairs
@@ -40,8 +40,8 @@ class CompletedFactor:
         within = 2.0 * rows.V.size * len(A) ** 2 + n_pairs * len(rows.k) * len(A) * (n_pairs + 2.0 * len(A))
         self.curvature_cost = within + n_pairs * (2.0 * size * len(rows.k) + size**2)
         # Tasks apart have factors of their own.
-        apart = np.count_nonzero(A) == len(A)
-        blocks = [[t] for t in range(len(A)) if len(rows.missing[t])] if apart else [list(range(len(A)))]
+        apart = [[t] for t in range(len(A)) if len(rows.missing[t])]
+        blocks = apart if is_diagonal(A) else [list(range(len(A)))]
         self._factors = [self._factorize(tasks) for tasks in blocks]
 
     def _factorize(self, tasks: list[int]) -> tuple[slice, Array]:

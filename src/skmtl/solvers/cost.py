@@ -35,6 +35,8 @@ FEW_FACTORS, FACTORS, FACTOR_STEPS, STRUCTURES = 2, 5, 60, 20
 BLOCK_STRUCTURES, BLOCK_STEPS = 8, 15
 # Where each task has a factor.
 TASK_STRUCTURES, TASK_STEPS = 15, 15
+# Factors of each task that a start takes beside one of all labels, which serves near sizes of the tasks.
+SIZES = 3
 # Iterations that are so many times dearer than another road are left for it.
 SURPRISE = 2.0
 # What one step of conjugate gradients must gain, in all of a supervised step, as a logarithm.
@@ -105,7 +107,7 @@ def tasks_apart(observed: "Observed", alpha: float, road: str) -> str:
     if road != "labels":
         return ""
     # A factor of all labels would be one of each task, and of zeros.
-    apart = sum(_factors_of_blocks(observed.entries())) + n_tasks * CALL
+    apart = SIZES * (sum(_factors_of_blocks(observed.entries())) + n_tasks * CALL)
     return "factorized" if apart < factor_cost(observed, road) else ""
 
 

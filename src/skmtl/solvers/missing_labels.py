@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from skmtl._linalg import Array, eigh
+from skmtl._linalg import Array, eigh, is_diagonal
 from skmtl.solvers.completed import CompletedFactor
 from skmtl.solvers.cost import (
     choose_road,
@@ -121,11 +121,12 @@ class MissingLabelRidge:
     def _solve(self, A: Array, gap: float) -> tuple[MissingLabelFit, bool]:
         """The fit, and whether it is exact rather than of this relative gap."""
         observed, ridge = self.observed, self.ridge
-        if np.count_nonzero(A) == len(A) and self._apart == "decomposed":
-            apart = SeparateSystem(observed, np.diag(A), ridge)
-            self._start = Predictors(apart.W, apart.curved)
-            return MissingLabelFit.from_predictors(self, A, apart), True
-        if np.count_nonzero(A) == len(A) and self._apart == "factorized":
+        apart = self._apart if is_diagonal(A) else ""
+        if apart == "decomposed":
+            system = SeparateSystem(observed, np.diag(A), ridge)
+            self._start = Predictors(system.W, system.curved)
+            return MissingLabelFit.from_predictors(self, A, system), True
+        if apart == "factorized":
             factor = TaskFactor(observed.entries(), A, ridge)
             return self._from_labels(A, factor, factor.solve(observed.entries().y)), True
         if self.road == "features":

@@ -71,7 +71,7 @@ class NewtonStep:
     def with_alpha(self, alpha: float) -> "NewtonStep":
         """The same rows and labels at another alpha, from where this one is."""
         other = copy(self)
-        other.alpha, other._max_steps = alpha, MAX_NEWTON_STEPS
+        other.alpha, other._max_steps, other._cg_steps = alpha, MAX_NEWTON_STEPS, FEW_CG_STEPS
         return other
 
     def diagonal_energy(self, a: Array, *, tol: float = 1e-8) -> Array:

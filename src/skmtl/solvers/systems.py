@@ -157,7 +157,7 @@ class FeatureSystem:
 
     def __init__(self, observed: Observed, A: Array, ridge: float) -> None:
         grams = observed.grams()
-        self._grams, self._ridge, self._white = grams, ridge, Whitening(A)
+        self._observed, self._grams, self._ridge, self._white = observed, grams, ridge, Whitening(A)
         n_tasks, r, _ = grams.shape
         size = n_tasks * r
         self._V = self._white.R
@@ -176,7 +176,11 @@ class FeatureSystem:
         self._R = cholesky(system, lower=False)
         G = self._solve(self._white.whiten_gradient(observed.cross))
         self.W, self.norm = self._white.unwhiten(G), float(np.sum(G**2))
-        self.curved = observed.curve(self.W)
+
+    @cached_property
+    def curved(self) -> Array:
+        """(G_t w_t), of shape (r, n_tasks)."""
+        return self._observed.curve(self.W)
 
     def _solve(self, rhs: Array) -> Array:
         solved = linalg.cho_solve((self._R, False), np.ascontiguousarray(rhs.T).ravel(), check_finite=False)
@@ -292,10 +296,10 @@ class IterativeSystem(MeanSystem):
         super().__init__(observed, A, ridge)
         rhs = self._white.whiten_gradient(observed.cross)
         G, self.steps = self._white.whiten(start.W), 0
-        W, curved = self._white.unwhiten(G), start.curved
-        if np.abs(W - start.W).max(initial=0.0) > ROUNDING * np.abs(start.W).max(initial=0.0):
+        (W, curved), inside = start, self._white.unwhiten(G)
+        if np.abs(inside - W).max(initial=0.0) > ROUNDING * np.abs(W).max(initial=0.0):
             # The start has directions that the structure does not have.
-            curved = observed.curve(W)
+            W, curved = inside, observed.curve(inside)
         rounding = ROUNDING**2 * float(np.sum(rhs**2))
         for _ in range(MAX_ROUNDS):
             left = rhs - self._white.whiten_gradient(curved) - ridge * G

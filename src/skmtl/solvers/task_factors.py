@@ -38,12 +38,15 @@ class TaskFactor:
     def _factorize(self, t: int, a: float) -> tuple[slice, Array, Array]:
         """The labels of a task, the factor L of its block, and L^-1 times its constant direction, of length one."""
         own = self._entries.slices[t]
-        # In Fortran's order, which LAPACK overwrites: it is symmetric.
-        M = (a * self._entries.task_kernel(t)).T
-        M[np.diag_indices_from(M)] += self.ridge * self._entries.inverse_weight[own]
-        L = linalg.cholesky(M, lower=True, overwrite_a=True, check_finite=False)
-        border = np.full(len(M), float(self._entries.intercept))
-        border = linalg.blas.dtrsv(L, border, lower=1)
+
+        def block() -> Array:
+            # In Fortran's order, which LAPACK overwrites: it is symmetric.
+            M = (a * self._entries.task_kernel(t)).T
+            M[np.diag_indices_from(M)] += self.ridge * self._entries.inverse_weight[own]
+            return M
+
+        L = cholesky(block, lower=True)
+        border = linalg.blas.dtrsv(L, np.full(len(L), float(self._entries.intercept)), lower=1)
         return own, L, border / (np.linalg.norm(border) or 1.0)
 
     def solve(self, y: Array) -> Array:
@@ -143,5 +146,6 @@ class TaskSystem(MeanSystem):
         """D -> P' Phi' M^-1 Phi P D, nearly."""
         entries = self._observed.entries()
         by_mean, by_blocks = super().along(P), label_products(self._factor, entries, P)
-        mean = 0.5 * entries.density * (1.0 - entries.joined_share)
+        own = self._factor.exact and self._factor.ridge == self._ridge and np.array_equal(self._factor.A, self._white.A)
+        mean = 0.0 if own else 0.5 * entries.density * (1.0 - entries.joined_share)
         return lambda D: mean * by_mean(D) + (1.0 - mean) * by_blocks(D)
