@@ -199,7 +199,10 @@ def draw_penalty(rng, n_tasks, traits):
             return Laplacian(share=float(rng.uniform(0.1, 0.9)))
         case "fixed":
             B = rng.standard_normal((n_tasks, int(rng.integers(1, n_tasks + 1))))
-            if B.shape[1] < n_tasks:
+            if rng.random() < 0.3:
+                traits.append("structure with zeros")
+                B *= rng.random(B.shape) < 0.5
+            if np.linalg.matrix_rank(B) < n_tasks:
                 traits.append("singular structure")
             return Fixed(B @ B.T)
         case "independent" if rng.random() < 0.3:
