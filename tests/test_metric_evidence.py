@@ -191,13 +191,19 @@ def test_widths_of_a_task_are_learned_from_some_of_many_labels(rng, monkeypatch)
     monkeypatch.setattr(metric, "LABELS_FOR_WIDTHS", 30)
     both = model.fit(X, Y).feature_map_.feature_scale
     monkeypatch.undo()
-    # Every second label of each task, at the strength that all of them have.
+    # 30 labels of each task, evenly spaced, at the strength that all of them have.
     n = 110 / 2
-    for t, rows in enumerate((np.arange(0, 60, 2), np.arange(10, 60, 2))):
+    for t, rows in enumerate((np.arange(0, 60, 2), 10 + np.arange(30) * 50 // 30)):
         y = (Y[rows, t] - np.nanmean(Y[:, t])) / np.nanstd(Y[:, t])
         given = KernelMap("rbf", {"gamma": None}), X[rows], y, np.full(len(rows), n * ALPHA), metric.FIRST_STEPS
         alone, _ = follow_evidence(*given, intercept=True, share=lambda rough: rough)
         assert np.allclose(both[t], alone)
+
+
+@pytest.mark.parametrize(("n_rows", "n_tasks", "most"), [(100, 2, 217), (100, 20, 100), (500, 2, 250), (500, 40, 127)])
+def test_widths_of_many_tasks_are_learned_from_fewer_labels_each(n_rows, n_tasks, most):
+    """Cubes of all tasks are 2e7, which is quick, and half of that of the rows."""
+    assert metric.labels_for_widths(n_rows, n_tasks) == most
 
 
 def test_labels_that_say_nothing_leave_the_scale_as_it_is(rng):

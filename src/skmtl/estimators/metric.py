@@ -37,8 +37,9 @@ LEAST_ROWS = 100
 MOST_ROWS = 20_000
 # Relative gap that is small enough for the predictors whose slopes are taken.
 ACCURACY = 1e-4
-# Labels of each task that its own widths are learned from, evenly spaced: each of its steps costs the cube of them.
-LABELS_FOR_WIDTHS = 250
+# Labels of each task that its own widths are learned from, evenly spaced, at most. Each of its steps costs the cube of
+# them: those of all tasks are no more than half the cube of the rows, less than a decomposition has, and what is quick.
+LABELS_FOR_WIDTHS, QUICK_CUBES = 250, 2e7
 # Those steps: with few labels the first ones find what they know, with many the widths stand still after the further
 # ones of a second round.
 FIRST_STEPS, FURTHER_STEPS = 8, 16
@@ -113,14 +114,20 @@ def _by_task_evidence(estimator: Any, training: Training, alpha: float) -> Array
     Y, weight, ridge = _wide(training, alpha)
     share, scales = partial(share_in_groups, groups=estimator.feature_groups), []
     varying = [t for t in range(Y.shape[1]) if _varies(Y[weight[:, t] > 0.0, t])]
+    most = labels_for_widths(X.shape[0], len(varying))
     first = np.ndim(feature_map.feature_scale) < 2
     parts = feature_map.parts() * (len(varying) if first else 1)
     for t, part in zip(varying, parts, strict=True):
         rows = np.flatnonzero(weight[:, t] > 0.0)
-        rows = rows[:: -(-len(rows) // LABELS_FOR_WIDTHS)]
+        rows = rows[np.linspace(0, len(rows), min(len(rows), most), endpoint=False).astype(np.intp)]
         given = part, X[rows], Y[rows, t], ridge / weight[rows, t], FIRST_STEPS if first else FURTHER_STEPS
         scales.append(follow_evidence(*given, intercept=training.intercept, share=share)[0])
     return np.array(scales) if scales else np.ones(X.shape[1])
+
+
+def labels_for_widths(n_rows: int, n_tasks: int) -> int:
+    """Of how many labels each task makes its own widths, at most."""
+    return min(LABELS_FOR_WIDTHS, int(np.cbrt((QUICK_CUBES + 0.5 * float(n_rows) ** 3) / max(n_tasks, 1))))
 
 
 def _varies(y: Array) -> bool:

@@ -17,8 +17,9 @@ from skmtl.targets import TaskData
 
 KERNELS, ROUNDS = ("linear", "rbf", "laplacian"), (0, 1, 2)
 RULES = ("slopes", "evidence", "task_evidence")
-# Differences of features between rows, for the kernels of all tasks, that take a tenth of a second.
-MOST_DIFFERENCES = 5e7
+# Differences of features between rows, for the kernels of all tasks, that take a tenth of a second, and tasks whose own
+# widths take less than twice as long as all that is tried without a metric.
+MOST_DIFFERENCES, MOST_TASKS = 5e7, 10
 # Kernels other than the linear one cost n^3 a fold. Landmarks bound that.
 MOST_ROWS = 2000
 
@@ -97,7 +98,7 @@ def recommend(search: Any, data: TaskData, loss: Loss) -> Plan:
 def metric_rules(data: TaskData) -> tuple[str, ...]:
     """What to scale features by; widths of each task where there are several tasks, and time for their kernels."""
     n_tasks, (n_rows, n_features) = data.labels.n_tasks, data.X.shape
-    several = n_tasks > 1 and n_tasks * n_rows**2 * n_features <= MOST_DIFFERENCES
+    several = 1 < n_tasks <= MOST_TASKS and n_tasks * n_rows**2 * n_features <= MOST_DIFFERENCES
     return RULES if several else RULES[:2]
 
 
