@@ -216,15 +216,15 @@ def test_landmarks_that_are_asked_for_are_kept(n_components, kernel, small):
 # The penalty that is kept ---------------------------------------------------------------------------------------------
 
 
-def fitted_search(rows, *, penalty, scoring=None, best=0):
-    """What a fitted search says of itself, by hand: penalty, alpha and the scores of two folds."""
+def fitted_search(rows, *, penalty, scoring="pooled_r2", best=0, rule="best"):
+    """What a fitted search says of itself, by hand: penalty, alpha, the scores of two folds, and edges by mu."""
     scores = np.array([row[2] for row in rows], dtype=float)
     params = [{"penalty": row[0], "alpha": row[1], "common": 0.0} for row in rows]
     folds = {f"split{k}_test_score": scores[:, k] for k in range(2)}
-    results = {"params": params, "mean_test_score": scores.mean(axis=1), **folds}
-    return SimpleNamespace(
-        cv_results_=results, penalty=penalty, scoring=scoring, best_index_=best, task_names_=np.array(["a", "b"])
-    )
+    edges = np.array([getattr(row[0], "mu", 0.0) for row in rows])
+    results = {"params": params, "mean_test_score": scores.mean(axis=1), "mean_edges": edges, **folds}
+    given = {"penalty": penalty, "scoring_": scoring, "best_index_": best, "rule": rule}
+    return SimpleNamespace(cv_results_=results, task_names_=np.array(["a", "b"]), **given)
 
 
 def test_a_penalty_that_is_kept_is_taken_at_its_best():
@@ -241,12 +241,17 @@ def test_a_penalty_that_is_kept_is_taken_at_its_best():
     assert best_with_penalty(fitted_search(rows, penalty="independent")) == 0
     # Of an order, the middle of those that are level, and of the same penalty.
     assert best_with_penalty(fitted_search(rows, penalty="sparse", scoring="roc_auc")) == 2
+    # By one standard error, the sparsest that is not surely behind the best with this penalty.
+    errs = [*rows, (Sparse(0.1), 1.0, (0.38, 0.81)), (Sparse(0.05), 1.0, (0.38, 0.79))]
+    assert best_with_penalty(fitted_search(errs, penalty="sparse", rule="1se", scoring="roc_auc")) == 6
+    # Where the search itself chose one with this penalty, that one.
+    assert best_with_penalty(fitted_search(errs, penalty="sparse", best=5)) == 5
     # One task has no other penalty than the one of independent tasks.
     assert best_with_penalty(fitted_search(rows, penalty="trace", best=3)) == 3
 
 
 @pytest.mark.parametrize("keep", [False, True])
-def test_who_asks_for_a_penalty_gets_it(keep, rng, monkeypatch):
+def test_who_asks_for_a_penalty_gets_it(keep, rng):
     """However independent tasks do, which are its rival then; the strength is that of the candidate."""
     X = rng.standard_normal((40, 3))
     Y = np.column_stack([X[:, 0], rng.standard_normal(40)])
@@ -264,21 +269,24 @@ def test_who_asks_for_a_penalty_gets_it(keep, rng, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("kept", "asked", "rule", "why"),
+    ("kept", "won", "rule", "why"),
     [
-        ("independent", False, "best", WAS_AHEAD),
-        ("sparse", False, "1se", SPARSEST),
-        ("sparse", True, "best", ASKED_FOR),
+        ("independent", "independent", "best", WAS_AHEAD),
+        ("sparse", "sparse", "1se", SPARSEST),
+        ("sparse", "independent", "best", ASKED_FOR),
+        ("sparse", "a common part", "best", ASKED_FOR),
         ("sparse", None, "best", ASKED_FOR),
     ],
 )
-def test_a_model_that_is_kept_though_the_other_is_ahead_says_why(kept, asked, rule, why, small, monkeypatch):
+def test_a_model_that_is_kept_though_the_other_is_ahead_says_why(kept, won, rule, why, small, monkeypatch):
     """The search preferred it, or somebody asked for it; where it is ahead there is nothing to explain."""
     penalty = Sparse(0.7) if kept == "sparse" else Independent()
-    best = SimpleNamespace(penalty=Independent() if asked else penalty, common=0.0)
+    best = SimpleNamespace(
+        penalty=Sparse(0.7) if won == "sparse" else Independent(), common=float(won == "a common part")
+    )
     search = SimpleNamespace(scoring=None, n_jobs=None, best_estimator_=best, rule=rule)
     estimator, rows = MultiTaskRegressor(penalty, alpha=1.0), np.arange(len(small[0]))
-    contest = None if asked is None else search
+    contest = None if won is None else search
     choice = ParameterChoice(estimator, search, rows, (), {"penalty": Independent()}, contest)
     for ahead in (True, False):
         score, alone = (0.7, 0.6) if ahead == (kept == "sparse") else (0.6, 0.7)

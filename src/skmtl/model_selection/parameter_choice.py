@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 
 from skmtl.losses.base import check_loss
-from skmtl.model_selection.candidates import AUTO, middle_alpha
+from skmtl.model_selection.candidates import AUTO, CandidateScores, choose, middle_alpha
 from skmtl.model_selection.folds import MORE_FOLDS, N_DEALS
 from skmtl.model_selection.gains import STEPS, describe_gains
 from skmtl.model_selection.judging import best_rival, parameters_of
@@ -220,17 +220,17 @@ def _other_folds(search: Any, n_searched: int, n_judged: int) -> list[str]:
 
 
 def best_with_penalty(search: Any) -> int:
-    """The number of the best candidate of a fitted search that has the search's own penalty."""
-    results = search.cv_results_
+    """The number of the candidate that a fitted search chooses by its rule among those that have its own penalty."""
+    results, chosen = search.cv_results_, int(search.best_index_)
     asked = check_penalty(search.penalty, len(search.task_names_)).name
-    means = np.where(np.isnan(results["mean_test_score"]), -np.inf, results["mean_test_score"])
-    own = np.array([row["penalty"].name == asked for row in results["params"]])
-    if not own.any():
-        return int(search.best_index_)
-    best = int(np.argmax(np.where(own, means, -np.inf)))
-    if not sees_order(search.scoring):
-        return best
+    own = np.flatnonzero([row["penalty"].name == asked for row in results["params"]])
+    if chosen in own or not len(own):
+        return chosen
     folds = np.array([scores for name, scores in results.items() if name.startswith("split")]).T
+    outcome = CandidateScores(folds[own], results["mean_edges"][own, None], results["mean_test_score"][own])
+    best = int(own[choose(outcome, search.rule)])
+    if search.rule != "best" or not sees_order(search.scoring_):
+        return best
     params = [str({**row, "alpha": None}) for row in results["params"]]
     return middle_alpha(
         [row["alpha"] for row in results["params"]], folds, best, [one == params[best] for one in params]
