@@ -265,6 +265,22 @@ def test_who_asks_for_a_penalty_gets_it(keep, rng):
     assert (choice.rival["penalty"].name == "independent") == (choice.estimator.penalty.name == "sparse")
 
 
+def test_a_penalty_that_is_kept_has_the_kernel_with_which_it_did_best(small, monkeypatch):
+    """Of few labels relations are tried with every kernel, and independent tasks may be best with another one."""
+
+    def other_kernel(search):
+        rows = enumerate(search.cv_results_["params"])
+        best = search.best_estimator_
+        return next(k for k, row in rows if row["penalty"].name == "sparse" and row["kernel"] != best.kernel)
+
+    monkeypatch.setattr(parameter_choice, "best_with_penalty", other_kernel)
+    choice = choose_parameters(*small, search=quick_search(**SMALL), keep_penalty=True)
+    row = choice.search.cv_results_["params"][other_kernel(choice.search)]
+    for name in ("kernel", "gamma", "metric_rounds", "metric_rule", "metric_alpha", "alpha"):
+        assert getattr(choice.estimator, name) == row[name]
+    assert choice.reasons[0].startswith(f"The {row['kernel']} kernel is used")
+
+
 # Rivals and judgements ------------------------------------------------------------------------------------------------
 
 

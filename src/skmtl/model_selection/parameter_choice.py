@@ -12,7 +12,7 @@ from skmtl.losses.base import check_loss
 from skmtl.model_selection.candidates import AUTO, CandidateScores, choose, middle_alpha
 from skmtl.model_selection.folds import MORE_FOLDS, N_DEALS
 from skmtl.model_selection.gains import STEPS, describe_gains
-from skmtl.model_selection.judging import best_rival, parameters_of
+from skmtl.model_selection.judging import OWN, best_rival, parameters_of
 from skmtl.model_selection.kernel_choice import (
     N_FOLDS,
     Callback,
@@ -171,16 +171,17 @@ def choose_parameters(
         rows = more
         fitted = fit(at_kernel(search, best.kernel, X[rows], **geometry, callback=folds, **held), rows)
     report_progress(callback, 2, 2)
+    index = best_with_penalty(fitted) if keep_penalty else fitted.best_index_
+    # The automatic eps is the one of the candidate, and of the rows that it is fitted to.
+    geometry = {name: value for name, value in fitted.cv_results_["params"][index].items() if name not in OWN}
+    other = {} if index == fitted.best_index_ else {**geometry, **parameters_of(fitted, index)}
+    estimator = clone(fitted.best_estimator_).set_params(tol=FINAL_TOL, callback=None, **{**held, **other})
     if len(kernels) > 1:
-        reasons.append(_name_kernel(fitted.best_estimator_))
+        reasons.append(_name_kernel(estimator))
     if search.n_components is None and held["n_components"] is not None:
         reasons.append(describe_landmarks(held["n_components"], X.shape[0]))
     reasons += describe_rows(len(rows), X.shape[0])
     reasons += [gains, *_other_folds(contest, n_searched, len(rows))] if gains else []
-    index = best_with_penalty(fitted) if keep_penalty else fitted.best_index_
-    # The automatic eps is the one of the candidate, and of the rows that it is fitted to.
-    other = {} if index == fitted.best_index_ else parameters_of(fitted, index)
-    estimator = clone(fitted.best_estimator_).set_params(tol=FINAL_TOL, callback=None, **{**held, **other})
     return ParameterChoice(estimator, fitted, rows, tuple(reasons), best_rival(fitted, index), contest)
 
 
