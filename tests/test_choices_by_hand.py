@@ -162,17 +162,19 @@ def test_the_kernel_is_named_with_its_metric():
 
 
 @pytest.mark.parametrize(
-    ("n_folds", "n_searched", "n_judged", "opening"),
+    ("cv", "n_folds", "n_searched", "n_judged", "opening"),
     [
-        (5, 60, 60, None),
-        (10, 60, 60, "The search had 60 rows in 10 folds; the model is judged on 60 rows in 5 folds"),
-        (30, 60, 60, "The search had 60 rows in 10 folds, dealt 3 times; the model is judged on 60 rows in 5 folds"),
-        (5, 60, 90, "The search that chose the kernel had 60 rows in 5 folds; the model is judged on 90"),
+        (None, 5, 60, 60, None),
+        (None, 10, 60, 60, "The search had 60 rows in 10 folds; the model is judged on 60 rows in 5 folds"),
+        (None, 30, 60, 60, "The search had 60 rows in 10 folds, dealt 3 times; the model is judged on 60 rows in 5"),
+        (None, 15, 15, 15, "The search had 15 rows in 5 folds, dealt 3 times; the model is judged on 15 rows in 5"),
+        (30, 30, 60, 60, "The search had 60 rows in 30 folds; the model is judged on 60 rows in 5 folds"),
+        (None, 5, 60, 90, "The search that chose the kernel had 60 rows in 5 folds; the model is judged on 90"),
     ],
 )
-def test_other_folds_are_explained(n_folds, n_searched, n_judged, opening):
+def test_other_folds_are_explained(cv, n_folds, n_searched, n_judged, opening):
     results = {"mean_test_score": 0, **{f"split{k}_test_score": 0 for k in range(n_folds)}}
-    said = _other_folds(SimpleNamespace(cv_results_=results), n_searched, n_judged)
+    said = _other_folds(SimpleNamespace(cv_results_=results, cv=cv, rule="best"), n_searched, n_judged)
     assert len(said) == (opening is not None)
     assert all(one.startswith(opening) for one in said)
 

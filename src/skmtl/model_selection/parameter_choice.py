@@ -214,7 +214,8 @@ def _other_folds(search: Any, n_searched: int, n_judged: int) -> list[str]:
     n_folds = sum(name.startswith("split") for name in search.cv_results_)
     if (n_folds, n_searched) == (N_FOLDS, n_judged):
         return []
-    in_folds = f"{n_folds} folds" if n_folds != N_DEALS * MORE_FOLDS else f"{MORE_FOLDS} folds, dealt {N_DEALS} times"
+    dealt = search.cv is None and search.rule == "best" and n_folds in (N_DEALS * N_FOLDS, N_DEALS * MORE_FOLDS)
+    in_folds = f"{n_folds // N_DEALS} folds, dealt {N_DEALS} times" if dealt else f"{n_folds} folds"
     searched, judged = f"{n_searched:,} rows in {in_folds}", f"{n_judged:,} rows in {N_FOLDS} folds"
     whose = "The search" if n_searched == n_judged else "The search that chose the kernel"
     return [f"{whose} had {searched}; the model is judged on {judged}, so that scores differ."]
