@@ -33,6 +33,7 @@ from skmtl.report import read_aloud, render, summarize
 from skmtl.report.numbers import short_number, true_minus
 from skmtl.report.page import embed
 from skmtl.report.pictures import draw_graph, draw_path, draw_predictions
+from skmtl.report.related import describe_related
 
 NAMES = list("abcdef")
 VOID = {"meta", "link", "input", "img", "br"}
@@ -195,6 +196,40 @@ def test_tasks_whose_labels_are_all_the_same_are_not_judged_and_not_called_relat
     assert "Not judged, and left out of means: f; on the rows held out its labels are all the same." in document.text
 
 
+def told(able, pairs, *, mu=0.5):
+    """What is said of a stable graph of three tasks, of which some are predicted: its pairs with frequency and ends."""
+    rows = [{"a": a, "b": b, "frequency": share, "low": low, "high": 2.0} for a, b, share, low in pairs]
+    related = [{**row, "weight": 1.0} for row in rows if row["frequency"] > 0.9 and {row["a"], row["b"]} <= able]
+    graph = {"kind": "stable", "mu": mu, "bound": None, "relations": related}
+    tasks = [{"name": name, "predictable": i in able} for i, name in enumerate("abc")]
+    found = {"tasks": tasks, "graphs": [graph], "stability": rows, "relations": [], "method": "sparse", "mu": mu}
+    return read_aloud(found, describe_related({**found, "comparison": None}))
+
+
+def test_of_three_tasks_the_two_that_are_predicted_are_named():
+    """And judged by the pair that they are, however steady another one is."""
+    left_out = " c is left out of this, for no clear gain over a constant was seen there."
+    none = told({0, 1}, [(0, 1, 0.4, -1.0)])
+    assert none.startswith("a and b are not found related on more than nine tenths")
+    assert left_out in none
+    one = told({0, 1}, [(0, 2, 1.0, 1.0), (0, 1, 0.95, 1.0)])
+    assert one.startswith("a and b are found related on more than nine tenths")
+    assert left_out in one
+    moot, pair = (0, 2, 1.0), (0, 1, 1.0)
+    sure = told({0, 1}, [(*moot, -1.0), (*pair, 1.0)], mu=1.0)
+    assert sure.startswith("a and b are related with a positive weight on more than nine tenths")
+    assert told({0, 1}, [(*moot, 1.0), (*pair, -1.0)], mu=1.0).startswith("a and b are related now with a positive, now")
+
+
+def test_many_pairs_are_counted_in_thousands():
+    pairs = [{"a": a, "b": b, "frequency": 1.0, "weight": 1.0} for a, b in itertools.combinations(range(60), 2)]
+    graph = {"kind": "stable", "mu": 0.5, "bound": None, "relations": pairs}
+    found = {"tasks": [{"predictable": True}] * 60, "graphs": [graph], "relations": pairs, "method": "sparse"}
+    said = describe_related(found)
+    assert said[0].startswith("All 1,770 pairs of tasks are found related")
+    assert said[-1] == " The model that predicts joins all 1,770 pairs."
+
+
 def test_noise_is_called_worse_than_a_constant_first(rng):
     X, Y = rng.standard_normal((60, 5)), rng.standard_normal((60, 3))
     est = MultiTaskRegressor(Sparse(1.0), alpha=1e-3).fit(X, Y)
@@ -208,7 +243,7 @@ def test_noise_is_called_worse_than_a_constant_first(rng):
     # Pairs are found on halves all the same, and nothing denies it.
     assert stability["frequency"].max() > 0.0
     assert f"There is none here, {why}" in document.text
-    assert "on any of them" not in document.text
+    assert "on any half" not in document.text
     assert words[2] == "Next: look for other features or more rows before anything else."
     assert set(judgement.comparison["verdict"]) == {"no better than a constant"}
 
