@@ -123,10 +123,11 @@ def describe_features(importances: list[dict[str, Any]]) -> str:
     total, needed = 0.0, 0
     while total < MOST_OF_IT and needed < len(importances):
         total, needed = total + importances[needed]["share"], needed + 1
-    first, of_all = importances[0], len(importances)
+    first, count = importances[0], len(importances)
+    of_all = f"{count:,} feature{'s' if count != 1 else ''}"
     return (
-        f"Of {of_all:,} feature{'s' if of_all != 1 else ''} {first['name']} matters most, with {first['share']:.0%} of how much predictions change; "
-        f"{needed} of them {'make' if needed > 1 else 'makes'} up {MOST_OF_IT:.0%} or more."
+        f"Of {of_all} {first['name']} matters most, with {first['share']:.0%} of how much predictions change; "
+        f"{needed:,} of them {'make' if needed > 1 else 'makes'} up {MOST_OF_IT:.0%} or more."
     )
 
 
