@@ -36,6 +36,9 @@ from skmtl.penalties import check_penalty
 # Searches stop early, for they only compare; the fit that is kept is exact.
 FINAL_TOL = 1e-6
 
+# Where more rows judge than chose, what had fewer.
+SEARCHED = "The search that chose the kernel"
+
 # With a larger factor of labels, or of gaps, than this a search takes one thing after another.
 MOST_AT_ONCE = 500
 
@@ -217,7 +220,7 @@ def _other_folds(search: Any, n_searched: int, n_judged: int) -> list[str]:
     dealt = search.cv is None and search.rule == "best" and n_folds in (N_DEALS * N_FOLDS, N_DEALS * MORE_FOLDS)
     in_folds = f"{n_folds // N_DEALS} folds, dealt {N_DEALS} times" if dealt else f"{n_folds} folds"
     searched, judged = f"{n_searched:,} rows in {in_folds}", f"{n_judged:,} rows in {N_FOLDS} folds"
-    whose = "The search" if n_searched == n_judged else "The search that chose the kernel"
+    whose = "The search" if n_searched == n_judged else SEARCHED
     return [f"{whose} had {searched}; the model is judged on {judged}, so that scores differ."]
 
 
