@@ -162,17 +162,19 @@ def test_the_kernel_is_named_with_its_metric():
 
 
 @pytest.mark.parametrize(
-    ("n_folds", "n_searched", "n_judged", "opening"),
+    ("cv", "n_folds", "n_searched", "n_judged", "opening"),
     [
-        (5, 60, 60, None),
-        (10, 60, 60, "The search had 60 rows in 10 folds; the model is judged on 60 rows in 5 folds"),
-        (30, 60, 60, "The search had 60 rows in 10 folds, dealt 3 times; the model is judged on 60 rows in 5 folds"),
-        (5, 60, 90, "The search that chose the kernel had 60 rows in 5 folds; the model is judged on 90"),
+        (None, 5, 60, 60, None),
+        (None, 10, 60, 60, "The search had 60 rows in 10 folds; the model is judged on 60 rows in 5 folds"),
+        (None, 30, 60, 60, "The search had 60 rows in 10 folds, dealt 3 times; the model is judged on 60 rows in 5"),
+        (None, 15, 15, 15, "The search had 15 rows in 5 folds, dealt 3 times; the model is judged on 15 rows in 5"),
+        (30, 30, 60, 60, "The search had 60 rows in 30 folds; the model is judged on 60 rows in 5 folds"),
+        (None, 5, 60, 90, "The search that chose the kernel had 60 rows in 5 folds; the model is judged on 90"),
     ],
 )
-def test_other_folds_are_explained(n_folds, n_searched, n_judged, opening):
+def test_other_folds_are_explained(cv, n_folds, n_searched, n_judged, opening):
     results = {"mean_test_score": 0, **{f"split{k}_test_score": 0 for k in range(n_folds)}}
-    said = _other_folds(SimpleNamespace(cv_results_=results), n_searched, n_judged)
+    said = _other_folds(SimpleNamespace(cv_results_=results, cv=cv, rule="best"), n_searched, n_judged)
     assert len(said) == (opening is not None)
     assert all(one.startswith(opening) for one in said)
 
@@ -216,15 +218,15 @@ def test_landmarks_that_are_asked_for_are_kept(n_components, kernel, small):
 # The penalty that is kept ---------------------------------------------------------------------------------------------
 
 
-def fitted_search(rows, *, penalty, scoring=None, best=0):
-    """What a fitted search says of itself, by hand: penalty, alpha and the scores of two folds."""
+def fitted_search(rows, *, penalty, scoring="pooled_r2", best=0, rule="best"):
+    """What a fitted search says of itself, by hand: penalty, alpha, the scores of two folds, and edges by mu."""
     scores = np.array([row[2] for row in rows], dtype=float)
     params = [{"penalty": row[0], "alpha": row[1], "common": 0.0} for row in rows]
     folds = {f"split{k}_test_score": scores[:, k] for k in range(2)}
-    results = {"params": params, "mean_test_score": scores.mean(axis=1), **folds}
-    return SimpleNamespace(
-        cv_results_=results, penalty=penalty, scoring=scoring, best_index_=best, task_names_=np.array(["a", "b"])
-    )
+    edges = np.array([getattr(row[0], "mu", 0.0) for row in rows])
+    results = {"params": params, "mean_test_score": scores.mean(axis=1), "mean_edges": edges, **folds}
+    given = {"penalty": penalty, "scoring_": scoring, "best_index_": best, "rule": rule}
+    return SimpleNamespace(cv_results_=results, task_names_=np.array(["a", "b"]), **given)
 
 
 def test_a_penalty_that_is_kept_is_taken_at_its_best():
@@ -241,12 +243,17 @@ def test_a_penalty_that_is_kept_is_taken_at_its_best():
     assert best_with_penalty(fitted_search(rows, penalty="independent")) == 0
     # Of an order, the middle of those that are level, and of the same penalty.
     assert best_with_penalty(fitted_search(rows, penalty="sparse", scoring="roc_auc")) == 2
+    # By one standard error, the sparsest that is not surely behind the best with this penalty.
+    errs = [*rows, (Sparse(0.1), 1.0, (0.38, 0.81)), (Sparse(0.05), 1.0, (0.38, 0.79))]
+    assert best_with_penalty(fitted_search(errs, penalty="sparse", rule="1se", scoring="roc_auc")) == 6
+    # Where the search itself chose one with this penalty, that one.
+    assert best_with_penalty(fitted_search(errs, penalty="sparse", best=5)) == 5
     # One task has no other penalty than the one of independent tasks.
     assert best_with_penalty(fitted_search(rows, penalty="trace", best=3)) == 3
 
 
 @pytest.mark.parametrize("keep", [False, True])
-def test_who_asks_for_a_penalty_gets_it(keep, rng, monkeypatch):
+def test_who_asks_for_a_penalty_gets_it(keep, rng):
     """However independent tasks do, which are its rival then; the strength is that of the candidate."""
     X = rng.standard_normal((40, 3))
     Y = np.column_stack([X[:, 0], rng.standard_normal(40)])
@@ -260,25 +267,44 @@ def test_who_asks_for_a_penalty_gets_it(keep, rng, monkeypatch):
     assert (choice.rival["penalty"].name == "independent") == (choice.estimator.penalty.name == "sparse")
 
 
+def test_a_penalty_that_is_kept_has_the_kernel_with_which_it_did_best(small, monkeypatch):
+    """Of few labels relations are tried with every kernel, and independent tasks may be best with another one."""
+
+    def other_kernel(search):
+        rows = enumerate(search.cv_results_["params"])
+        best = search.best_estimator_
+        return next(k for k, row in rows if row["penalty"].name == "sparse" and row["kernel"] != best.kernel)
+
+    monkeypatch.setattr(parameter_choice, "best_with_penalty", other_kernel)
+    choice = choose_parameters(*small, search=quick_search(**SMALL), keep_penalty=True)
+    row = choice.search.cv_results_["params"][other_kernel(choice.search)]
+    for name in ("kernel", "gamma", "metric_rounds", "metric_rule", "metric_alpha", "alpha"):
+        assert getattr(choice.estimator, name) == row[name]
+    assert choice.reasons[0].startswith(f"The {row['kernel']} kernel is used")
+
+
 # Rivals and judgements ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("kept", "asked", "rule", "why"),
+    ("kept", "won", "rule", "why"),
     [
-        ("independent", False, "best", WAS_AHEAD),
-        ("sparse", False, "1se", SPARSEST),
-        ("sparse", True, "best", ASKED_FOR),
+        ("independent", "independent", "best", WAS_AHEAD),
+        ("sparse", "sparse", "1se", SPARSEST),
+        ("sparse", "independent", "best", ASKED_FOR),
+        ("sparse", "a common part", "best", ASKED_FOR),
         ("sparse", None, "best", ASKED_FOR),
     ],
 )
-def test_a_model_that_is_kept_though_the_other_is_ahead_says_why(kept, asked, rule, why, small, monkeypatch):
+def test_a_model_that_is_kept_though_the_other_is_ahead_says_why(kept, won, rule, why, small, monkeypatch):
     """The search preferred it, or somebody asked for it; where it is ahead there is nothing to explain."""
     penalty = Sparse(0.7) if kept == "sparse" else Independent()
-    best = SimpleNamespace(penalty=Independent() if asked else penalty, common=0.0)
+    best = SimpleNamespace(
+        penalty=Sparse(0.7) if won == "sparse" else Independent(), common=float(won == "a common part")
+    )
     search = SimpleNamespace(scoring=None, n_jobs=None, best_estimator_=best, rule=rule)
     estimator, rows = MultiTaskRegressor(penalty, alpha=1.0), np.arange(len(small[0]))
-    contest = None if asked is None else search
+    contest = None if won is None else search
     choice = ParameterChoice(estimator, search, rows, (), {"penalty": Independent()}, contest)
     for ahead in (True, False):
         score, alone = (0.7, 0.6) if ahead == (kept == "sparse") else (0.6, 0.7)

@@ -199,6 +199,10 @@ def test_gaps_in_features_are_filled_and_odd_columns_said(run, rng, tmp_path):
     assert "'name', text with 40 different values" in out
     assert "1 infinite value of 'x2' counts as missing" in out
     new = table.head(3).assign(colour=["green", None, "red"], x1=np.nan)
+    new.head(1).to_csv("new.csv", index=False)
+    said = run("predict", "run/model.skops", "new.csv", "--out", "one.csv")[1]
+    assert "'colour' has values in 1 row that were not there at the fit: 'green'." in said
+    assert said.endswith("Wrote one.csv: 1 row, 2 columns.\n")
     new.to_csv("new.csv", index=False)
     assert run("predict", "run/model.skops", "new.csv", "--out", "p.csv")[0] == 0
     assert np.isfinite(pd.read_csv("p.csv").to_numpy()).all()

@@ -78,7 +78,13 @@ def test_the_report_says_whether_intervals_hold(problem):
         assert f'<td class="n">{n_labels:,}</td>' in page
     # Intervals that are much too short are not praised.
     narrow = found.assign(covered=found["covered"] & (np.arange(len(found)) % 2 == 0))
-    assert "hold fewer labels than they say" in summarize(est, intervals=narrow)["intervals"]["verdict"]
+    said = summarize(est, intervals=narrow)["intervals"]["verdict"]
+    assert "hold fewer labels than they say" in said
+    # Of a single task a row has one label, and no others err with it.
+    assert said.endswith("labels of one row may err together.")
+    alone = summarize(est, intervals=narrow[narrow["task"] == "iron"])["intervals"]["verdict"]
+    assert "hold fewer labels than they say" in alone
+    assert "err together" not in alone
     mixed = narrow.assign(covered=narrow["covered"] | (narrow["coverage"] == 0.5))
     mixed.loc[mixed["coverage"] == 0.5, ["low", "high"]] = -1e3, 1e3
     assert "do not hold quite what they say" in summarize(est, intervals=mixed)["intervals"]["verdict"]

@@ -131,7 +131,7 @@ def test_one_label_per_task_is_enough(name, rng):
     X, Y = related_tasks(rng, 12, 4)
     keep = np.zeros(Y.shape, dtype=bool)
     keep[np.arange(4), np.arange(4)] = True
-    with pytest.warns(UserWarning, match="8 rows have no label and are left out"):
+    with pytest.warns(UserWarning, match="^8 rows have no label and are left out"):
         est = MultiTaskRegressor(name, kernel="rbf").fit(X, np.where(keep, Y, np.nan))
     np.testing.assert_allclose(est.predict(X[:4])[np.arange(4), np.arange(4)], Y[np.arange(4), np.arange(4)], rtol=1e-8)
 

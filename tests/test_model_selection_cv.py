@@ -266,9 +266,9 @@ def test_precomputed_kernel_is_sliced(rng):
     Y[5:9, 1] = np.nan
     K = rbf_kernel(X, gamma=0.3)
     options = {"alphas": [1e-3, 1e-2], "mus": [0.9], "eps_factors": [1.0]}
-    with pytest.warns(UserWarning, match="1 rows have no label"):
+    with pytest.warns(UserWarning, match="1 row has no label"):
         a = MultiTaskRegressorCV(kernel="precomputed", **options).fit(K, Y)
-    with pytest.warns(UserWarning, match="1 rows have no label"):
+    with pytest.warns(UserWarning, match="1 row has no label"):
         b = MultiTaskRegressorCV(kernel="rbf", gammas=[0.3], **options).fit(X, Y)
     np.testing.assert_allclose(a.cv_results_["mean_test_score"], b.cv_results_["mean_test_score"], rtol=1e-8)
     np.testing.assert_allclose(a.predict(K), b.predict(X), rtol=1e-8, atol=1e-8)

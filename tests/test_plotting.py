@@ -117,6 +117,7 @@ def test_small_and_empty_graphs_are_arranged(A):
     assert sorted(found.order) == list(range(len(A)))
     np.testing.assert_array_equal(found.groups >= 0, np.count_nonzero(A - np.diag(np.diag(A)), axis=0) > 0)
     GraphDisplay(A, np.arange(len(A))).plot()
+    GraphDisplay(A, [" " * (k + 1) for k in range(len(A))]).plot()
 
 
 def test_arranging_leaves_the_structure_alone():
@@ -279,7 +280,7 @@ def test_a_graph_draws_what_can_be_seen(rng):
     display = GraphDisplay.from_estimator(est)
     assert len([line for line in display.ax_.lines if len(line.get_xdata())]) == 100
     assert len(display.ax_.texts) == 40
-    assert display.ax_.get_title() == "the graph that predicts (the 100 strongest of 1225 relations)"
+    assert display.ax_.get_title() == "the graph that predicts (the 100 strongest of 1,225 relations)"
 
 
 def test_the_graph_to_look_at_has_the_stable_edges(full):

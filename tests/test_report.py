@@ -33,6 +33,8 @@ from skmtl.report import read_aloud, render, summarize
 from skmtl.report.numbers import short_number, true_minus
 from skmtl.report.page import embed
 from skmtl.report.pictures import draw_graph, draw_path, draw_predictions
+from skmtl.report.related import describe_related
+from skmtl.report.sentences import describe_features
 
 NAMES = list("abcdef")
 VOID = {"meta", "link", "input", "img", "br"}
@@ -165,6 +167,7 @@ def test_tasks_that_cannot_be_predicted_are_not_called_related(rng):
     assert re.match(r"(None of the|\d of) 6 pairs|All 6 pairs", spoken(summary)[1])
     assert "get more labels or other features for e, f" in spoken(summary)[2]
     assert "Predicted without clear gain over a constant, and so not called related" in document.text
+    assert "there on every fold, of five or more, or in the mean beyond two standard errors: one large" in document.text
 
 
 def test_tasks_whose_labels_are_all_the_same_are_not_judged_and_not_called_related(rng):
@@ -195,6 +198,41 @@ def test_tasks_whose_labels_are_all_the_same_are_not_judged_and_not_called_relat
     assert "Not judged, and left out of means: f; on the rows held out its labels are all the same." in document.text
 
 
+def told(able, pairs, *, mu=0.5):
+    """What is said of a stable graph of three tasks, of which some are predicted: its pairs with frequency and ends."""
+    rows = [{"a": a, "b": b, "frequency": share, "low": low, "high": 2.0} for a, b, share, low in pairs]
+    related = [{**row, "weight": 1.0} for row in rows if row["frequency"] > 0.9 and {row["a"], row["b"]} <= able]
+    graph = {"kind": "stable", "mu": mu, "bound": None, "relations": related}
+    tasks = [{"name": name, "predictable": i in able} for i, name in enumerate("abc")]
+    found = {"tasks": tasks, "graphs": [graph], "stability": rows, "relations": [], "method": "sparse", "mu": mu}
+    return read_aloud(found, describe_related({**found, "comparison": None}))
+
+
+def test_of_three_tasks_the_two_that_are_predicted_are_named():
+    """And judged by the pair that they are, however steady another one is."""
+    left_out = " c is left out of this, for no clear gain over a constant was seen there."
+    none = told({0, 1}, [(0, 1, 0.4, -1.0)])
+    assert none.startswith("a and b are not found related on more than nine tenths")
+    assert left_out in none
+    one = told({0, 1}, [(0, 2, 1.0, 1.0), (0, 1, 0.95, 1.0)])
+    assert one.startswith("a and b are found related on more than nine tenths")
+    assert left_out in one
+    moot, pair = (0, 2, 1.0), (0, 1, 1.0)
+    sure = told({0, 1}, [(*moot, -1.0), (*pair, 1.0)], mu=1.0)
+    assert sure.startswith("a and b are related with a positive weight on more than nine tenths")
+    mixed = told({0, 1}, [(*moot, 1.0), (*pair, -1.0)], mu=1.0)
+    assert mixed.startswith("a and b are related now with a positive, now with a negative weight")
+
+
+def test_many_pairs_are_counted_in_thousands():
+    pairs = [{"a": a, "b": b, "frequency": 1.0, "weight": 1.0} for a, b in itertools.combinations(range(60), 2)]
+    graph = {"kind": "stable", "mu": 0.5, "bound": None, "relations": pairs}
+    found = {"tasks": [{"predictable": True}] * 60, "graphs": [graph], "relations": pairs, "method": "sparse"}
+    said = describe_related(found)
+    assert said[0].startswith("All 1,770 pairs of tasks are found related")
+    assert said[-1] == " The model that predicts joins all 1,770 pairs."
+
+
 def test_noise_is_called_worse_than_a_constant_first(rng):
     X, Y = rng.standard_normal((60, 5)), rng.standard_normal((60, 3))
     est = MultiTaskRegressor(Sparse(1.0), alpha=1e-3).fit(X, Y)
@@ -208,7 +246,7 @@ def test_noise_is_called_worse_than_a_constant_first(rng):
     # Pairs are found on halves all the same, and nothing denies it.
     assert stability["frequency"].max() > 0.0
     assert f"There is none here, {why}" in document.text
-    assert "on any of them" not in document.text
+    assert "on any half" not in document.text
     assert words[2] == "Next: look for other features or more rows before anything else."
     assert set(judgement.comparison["verdict"]) == {"no better than a constant"}
 
@@ -332,7 +370,7 @@ def test_names_and_numbers_are_whole_in_pictures_without_scripts(rng):
     path = {"mus": [0.3, 0.9], "n_edges": [900, 16110], "scores": [0.5, 0.6], "errors": [0.01, 0.01], "scoring": "r2"}
     still = [*re.findall(r"<noscript>.*?(<svg.*?</svg>)", render(summarize(est)), re.DOTALL), draw_path(path)]
     assert len(still) == 3
-    assert ">16110</text>" in still[2]
+    assert ">16,110</text>" in still[2]
     for picture in still:
         width = int(re.search(r'viewBox="0 0 (\d+)', picture)[1])
         texts = re.findall(r'<text x="(-?\d+)"[^>]*?text-anchor="(\w+)">([^<]*)<', picture)
@@ -486,6 +524,20 @@ def test_a_single_relation_is_named_and_not_called_the_steadiest(rng):
     assert "steadiest" not in words
 
 
+@pytest.mark.parametrize(("bound", "said"), [(0.997, "than 1 such relation."), (0.5, "than 0.5 such relations.")])
+def test_a_bound_of_one_is_one_relation(full, bound, said):
+    stable, other = full.summary["graphs"]
+    graph = {**stable, "bound": bound, "relations": stable["relations"][:1]}
+    assert said in render({**full.summary, "graphs": [graph, other]})
+
+
+def test_a_file_that_promises_more_groups_than_tasks_is_read(full):
+    graphs = [{**graph, "n_groups": 10**12} for graph in full.summary["graphs"]]
+    document = Document(render({**full.summary, "graphs": graphs}))
+    assert "Group 6" in document.words
+    assert "Group 7" not in document.words
+
+
 @pytest.mark.parametrize("penalty", ["independent", Sparse(0.9)])
 def test_gaps_along_the_way_end_at_the_gap_of_the_fit(penalty, rng):
     X, Y = named_tasks(rng, NAMES)
@@ -599,6 +651,8 @@ def test_scores_are_named_as_people_do(rng):
     assert summary["comparison"]["scoring"] == summary["path"]["scoring"] == "pooled_r2"
     assert "pooled_r2" not in document.text
     assert "pooled_r2" not in draw_path(summary["path"])
+    assert "What that does to predictions is seen in R2 on rows held out" in document.text
+    assert "all of it lies within a two-thousandth of the score, it changes nothing" in document.text
     assert "R2 (the share of the variance that is explained) on rows held out" in document.text
 
 
@@ -674,6 +728,7 @@ def test_what_is_not_finite_becomes_missing(rng):
     summary, document = read(est, comparison=one_fold, path=structure_path(est, X, Y, [0.5, 0.9], cv=None))
     assert {row["low"] for row in summary["comparison"]["methods"][0]["tasks"]} == {None}
     assert summary["path"]["scores"] == [None, None]
+    assert "The band is one standard error." not in document.text
     assert "nan" not in document.text.lower().split()
     assert "inf" not in document.text.lower().split()
 
@@ -732,7 +787,11 @@ def test_a_hundred_tasks_make_a_small_page(rng):
     est = MultiTaskRegressor("trace", tol=1e-3).fit(X, Y)
     summary = summarize(est)
     assert len(summary["relations"]) == 4950
-    assert len(render(summary).encode()) < 1_000_000
+    page = render(summary)
+    assert len(page.encode()) < 1_000_000
+    assert "The first 300 of 4,950." in page
+    pair = {"a": 0, "b": 1, "frequency": 0.5, "weight": 1.0, "low": 0.5, "high": 2.0}
+    assert "The first 300 of 4,950 pairs." in render({**summary, "stability": [pair] * 4950, "stability_mu": 0.5})
 
 
 def test_the_report_says_which_features_matter(rng):
@@ -746,6 +805,8 @@ def test_the_report_says_which_features_matter(rng):
     assert summary["what_matters"].startswith("Of 5 features <b> matters most")
     assert summary["what_matters"] in document.text
     assert "Which features matter" in document.text
+    many = describe_features([{"name": "a", "share": 1e-3}] * 1234)
+    assert many.startswith("Of 1,234 features a matters most")
     other, _ = read(est, feature_names=list("vwxyz"))
     assert other["importances"][0]["name"] == "w"
 
@@ -787,6 +848,7 @@ def test_short_numbers_have_no_powers_of_ten_where_they_need_none(value, text):
 
 def test_scores_along_mu_are_drawn_with_their_errors():
     path = {"mus": [0.1, 0.5, 0.9], "n_edges": [0, 1, 3], "scoring": "r2", "errors": [0.1, 0.2, 0.1]}
+    assert ">12,345<" in draw_path({**path, "n_edges": [0, 1, 12345], "scores": [None] * 3})
     near = draw_path({**path, "scores": [0.9977, 0.9979, 0.9978], "errors": [0.0, 0.0, 0.0]})
     assert ">0.9977<" in near
     assert ">0.9979<" in near

@@ -252,6 +252,25 @@ def test_ticks_look_different_and_count_whole_pairs(browser, pages, tmp_path):
     page.close()
 
 
+def test_many_pairs_are_counted_in_thousands(browser, pages, tmp_path):
+    summary = summarize(pages["usual"].est, **pages["usual"].results)
+    summary["path"]["n_edges"] = [k * 12345 for k in range(len(summary["path"]["mus"]))]
+    graph = summary["graphs"][0]
+    summary["graphs"] = [{**graph, "relations": graph["relations"][:1] * 1200}]
+    page = open_path(browser, summary, tmp_path)
+    assert "20,000" in tick_labels(page)
+    axes = page.locator("#path-canvas .axis text")
+    assert min(axes.evaluate_all("texts => texts.map(e => e.getBBox().x)")) >= 0
+    page.locator("#path-canvas svg").focus()
+    for _ in summary["path"]["mus"]:
+        page.keyboard.press("ArrowRight")
+    assert "24,690" in page.locator("#tip").inner_text()
+    page.evaluate("document.querySelector('.graph-controls input').value = 0")
+    page.evaluate("document.querySelector('.graph-controls input').dispatchEvent(new Event('input'))")
+    assert page.locator(f"{SHOWN} .controls output").inner_text() == "all 1,200 shown"
+    page.close()
+
+
 def test_without_javascript_there_are_pictures(browser, pages):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -35,7 +35,7 @@ def problem(rng):
 def test_no_fold_tears_a_group_apart(problem):
     X, Y, groups = problem
     Y[5] = np.nan  # a row without labels, which is dropped
-    with pytest.warns(UserWarning, match="1 rows have no label"):
+    with pytest.warns(UserWarning, match="1 row has no label"):
         data = clean(MultiTaskRegressor(), X, Y, groups=groups)
     kept = np.delete(groups, 5)
     splits = make_splits(3, data)

@@ -506,7 +506,7 @@ def test_wrong_tables_in_blocks_get_a_sentence(case, rng, blocks):
 def test_rows_without_labels_are_reported(rng, blocks):
     X, Y = related_tasks(rng, 100, 2)
     Y[5] = np.nan
-    with pytest.warns(UserWarning, match="1 rows have no label"):
+    with pytest.warns(UserWarning, match="1 row has no label"):
         regressor().fit(X, Y)
 
 

@@ -21,7 +21,7 @@ from skmtl.penalties import Independent, Sparse
 from skmtl.solvers.training import Effort, Settings
 
 
-def test_what_three_decimals_do_not_show_is_told_by_the_larger_score():
+def test_what_changes_nothing_is_told_by_the_larger_score():
     for scores in ((1.0, 1e-3), (1e-3, 1.0)):
         assert judge_interval(-2e-4, 2e-4, *scores) == verdict.UNCHANGED
         assert judge_interval(-6e-4, 2e-4, *scores) == verdict.CLOSE
@@ -35,8 +35,9 @@ def test_the_model_that_is_kept_is_held_against_the_constant(kept, worse):
 
 
 def test_a_fold_that_gains_nothing_is_no_gain():
-    gains = np.array([[8.0, 8.0], [0.2, 0.2], [0.0, 0.1], [0.3, 0.3], [0.2, 0.2]])
-    assert _beyond(gains).tolist() == [False, True]
+    gains = np.array([[8.0, 8.0, 0.3], [0.2, 0.2, 0.31], [0.0, 0.1, 0.29], [0.3, 0.3, 0.3], [0.2, 0.2, -0.01]])
+    # Unless the mean is beyond two standard errors all the same.
+    assert _beyond(gains).tolist() == [False, True, True]
 
 
 def test_among_folds_with_as_many_labels_the_one_with_fewest_rows_is_taken():
@@ -53,6 +54,8 @@ def test_one_standard_error_is_that_of_paired_differences():
 def test_of_methods_that_gain_the_same_the_first_is_named():
     table = pd.DataFrame({"method": ["trace", "trace", "sparse", "sparse"], "difference": [0.0, 0.3, 0.9, 0.3]})
     assert _best_method(table) == "the graph (trace, on rows that chose nothing) adds 0.300"
+    worse = table.assign(difference=[0.5, -0.2, 0.5, -0.3])
+    assert _best_method(worse) == "the graph (trace, on rows that chose nothing) takes 0.200"
 
 
 def test_a_score_of_classes_is_refused_before_the_work_starts(rng, monkeypatch):

@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, load_model, save_model
-from skmtl.model_selection import interval_coverage, kernel_choice, quick_search, readable_graph
+from skmtl.model_selection import interval_coverage, kernel_choice, landmark_choice, quick_search, readable_graph
 from skmtl.penalties import Sparse
 from skmtl.tables import (
     ColumnRoles,
@@ -199,6 +199,28 @@ def test_comparing_needs_several_tasks(table, monkeypatch):
     assert states[-1] == {"step": "comparing", "done": 15, "total": 15, "remaining": 0.0}
     with pytest.raises(ValueError, match="there is one task only"):
         compare_table(make_problem(table, ColumnRoles(["first"])))
+
+
+def test_a_comparison_of_some_rows_says_so_once(rng, monkeypatch):
+    """It judges no model, and so does not say on which rows one is judged."""
+    monkeypatch.setattr(kernel_choice, "MOST_ROWS", 60)
+    for name, value in (("MOST_EXACT_ROWS", 60), ("MOST_LANDMARK_ROWS", 1000), ("LANDMARKS", 10)):
+        monkeypatch.setattr(landmark_choice, name, value)
+    x = rng.uniform(-3.0, 3.0, 1200)
+    frame = pd.DataFrame({"x": x, "u": np.sin(2.0 * x), "v": np.cos(2.0 * x)})
+    search = quick_search(alphas=[1e-3], gammas=[1.0], mus=[0.9], cv=2)
+    _, reasons = compare_table(
+        make_problem(frame, ColumnRoles(["u", "v"])), ["sparse"], search=search, kernels=["linear", "rbf"]
+    )
+    said = [reason[:20] for reason in reasons]
+    assert said == [
+        "The rbf kernel is us",
+        "The kernel is approx",
+        "Methods are compared",
+        "In the search R2 is ",
+        "The comparison choos",
+    ]
+    assert "on 1,000 of 1,200 rows" in reasons[2]
 
 
 def test_a_model_that_knows_no_columns_takes_the_table_as_it_is(rng, tmp_path):

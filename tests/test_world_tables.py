@@ -262,6 +262,17 @@ def test_infinite_values_are_said():
     assert "2 infinite values of 'a' count as missing." in " ".join(make_problem(frame, ColumnRoles(["y"])).notes)
 
 
+def test_large_numbers_are_written_in_thousands():
+    n = np.arange(3000)
+    columns = {"a": np.where(n % 2, np.inf, n / 7), "name": [f"person {k}" for k in n], "y": n / 3, "z": n / 7}
+    frame = pd.DataFrame(columns)
+    frame.loc[:1199, "y"] = np.nan
+    said = " ".join(make_problem(frame, ColumnRoles(["y", "z"])).notes)
+    assert "1,200 of 6,000 labels are missing" in said
+    assert "text with 3,000 different values in 3,000 rows" in said
+    assert "1,500 infinite values of 'a'" in said
+
+
 def test_a_constant_target_is_said_and_none_but_constant_ones_are_refused(rng):
     frame = pd.DataFrame(rng.normal(size=(30, 3)), columns=["x", "y", "z"]).assign(same=3.0)
     about = " ".join(make_problem(frame, ColumnRoles(["y", "same"])).notes)

@@ -54,7 +54,7 @@ def predict(
             raise ValueError("--keep, --proba and --scores are not possible with --engine dask; leave them out.")
         with warnings_as_notes(), o.connected(scheduler):
             n_parts = predict_blocks(o.load_file(model), table, out, written)
-        print(f"Wrote {out}: {n_parts} parts.")
+        print(f"Wrote {out}: {_count(n_parts, 'part')}.")
         return
     check_new(out, overwrite=overwrite)
     with warnings_as_notes():
@@ -68,4 +68,8 @@ def predict(
             interval=interval,
         )
         write_table(predictions, out)
-    print(f"Wrote {out}: {len(predictions):,} rows, {len(predictions.columns)} columns.")
+    print(f"Wrote {out}: {_count(len(predictions), 'row')}, {_count(len(predictions.columns), 'column')}.")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -64,7 +64,8 @@ def clean(
         name = data.task_names.tolist()[t]
         raise ValueError(f"task {name!r} has no label at all (all are NaN or of weight zero); leave it out.")
     if unlabelled:
-        warnings.warn(f"{unlabelled} rows have no label and are left out.", UserWarning, stacklevel=3)
+        which = "1 row has no label and is" if unlabelled == 1 else f"{unlabelled:,} rows have no label and are"
+        warnings.warn(f"{which} left out.", UserWarning, stacklevel=3)
     return data if groups is None else replace(data, groups=_check_groups(groups, data))
 
 

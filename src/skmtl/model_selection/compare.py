@@ -82,10 +82,10 @@ def compare_methods(
         A row per method and task, and one for all tasks together: ``method``, ``task``, ``scoring`` (the name of the
         score), ``score``, ``independent`` (the score of independent tasks, which have nothing in common), ``constant``
         (that of the mean of the training labels), ``difference`` of the first two with its interval ``low`` and
-        ``high``, ``verdict``: "helps", "hurts", "too close to call", "changes nothing" where three decimals show none
-        of the interval, "no better than a constant" where neither is, or "not judged" where there is no score, for all
-        labels held out are the same; and ``predictable``: whether the method or independent tasks are beyond the
-        constant by two standard errors.
+        ``high``, ``verdict``: "helps", "hurts", "too close to call", "changes nothing" where all of the interval lies
+        within a two-thousandth of the score, "no better than a constant" where neither is, or "not judged" where there
+        is no score, for all labels held out are the same; and ``predictable``: whether the method or independent tasks
+        are beyond the constant by two standard errors, or on every fold of five or more.
         Intervals are those of the corrected paired t-test over the folds.
 
     See Also

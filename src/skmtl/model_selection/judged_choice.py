@@ -79,13 +79,17 @@ def judge_choice(
     held = {"rival": rival, "cv": cv, "scoring": scoring, "n_jobs": choice.search.n_jobs}
     found = judge_model(choice.estimator, X, Y, **held, **parts, callback=callback)
     found.comparison.attrs[WHY_KEPT] = _why_kept(choice)
-    kept = method_name(choice.estimator.penalty.name, choice.estimator.common)
-    return replace(found, verdict=describe_comparison(found.comparison, kept=kept))
+    return replace(found, verdict=describe_comparison(found.comparison, kept=_method(choice.estimator)))
+
+
+def _method(estimator: Any) -> str:
+    """What a model shares, by name."""
+    return method_name(estimator.penalty.name, estimator.common)
 
 
 def _why_kept(choice: ParameterChoice) -> str:
     """Why this model and not its rival: it was asked for, or the search preferred it."""
-    if choice.contest is None or is_apart(choice.search.best_estimator_) != is_apart(choice.estimator):
+    if choice.contest is None or _method(choice.search.best_estimator_) != _method(choice.estimator):
         return ASKED_FOR
     return SPARSEST if choice.search.rule == "1se" else WAS_AHEAD
 

@@ -9,10 +9,10 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 
 from skmtl.losses.base import check_loss
-from skmtl.model_selection.candidates import AUTO, middle_alpha
+from skmtl.model_selection.candidates import AUTO, CandidateScores, choose, middle_alpha
 from skmtl.model_selection.folds import MORE_FOLDS, N_DEALS
 from skmtl.model_selection.gains import STEPS, describe_gains
-from skmtl.model_selection.judging import best_rival, parameters_of
+from skmtl.model_selection.judging import OWN, best_rival, parameters_of
 from skmtl.model_selection.kernel_choice import (
     N_FOLDS,
     Callback,
@@ -35,6 +35,9 @@ from skmtl.penalties import check_penalty
 
 # Searches stop early, for they only compare; the fit that is kept is exact.
 FINAL_TOL = 1e-6
+
+# Where more rows judge than chose, what had fewer.
+SEARCHED = "The search that chose the kernel"
 
 # With a larger factor of labels, or of gaps, than this a search takes one thing after another.
 MOST_AT_ONCE = 500
@@ -171,16 +174,17 @@ def choose_parameters(
         rows = more
         fitted = fit(at_kernel(search, best.kernel, X[rows], **geometry, callback=folds, **held), rows)
     report_progress(callback, 2, 2)
+    index = best_with_penalty(fitted) if keep_penalty else fitted.best_index_
+    # The automatic eps is the one of the candidate, and of the rows that it is fitted to.
+    geometry = {name: value for name, value in fitted.cv_results_["params"][index].items() if name not in OWN}
+    other = {} if index == fitted.best_index_ else {**geometry, **parameters_of(fitted, index)}
+    estimator = clone(fitted.best_estimator_).set_params(tol=FINAL_TOL, callback=None, **{**held, **other})
     if len(kernels) > 1:
-        reasons.append(_name_kernel(fitted.best_estimator_))
+        reasons.append(_name_kernel(estimator))
     if search.n_components is None and held["n_components"] is not None:
         reasons.append(describe_landmarks(held["n_components"], X.shape[0]))
     reasons += describe_rows(len(rows), X.shape[0])
     reasons += [gains, *_other_folds(contest, n_searched, len(rows))] if gains else []
-    index = best_with_penalty(fitted) if keep_penalty else fitted.best_index_
-    # The automatic eps is the one of the candidate, and of the rows that it is fitted to.
-    other = {} if index == fitted.best_index_ else parameters_of(fitted, index)
-    estimator = clone(fitted.best_estimator_).set_params(tol=FINAL_TOL, callback=None, **{**held, **other})
     return ParameterChoice(estimator, fitted, rows, tuple(reasons), best_rival(fitted, index), contest)
 
 
@@ -213,24 +217,25 @@ def _other_folds(search: Any, n_searched: int, n_judged: int) -> list[str]:
     n_folds = sum(name.startswith("split") for name in search.cv_results_)
     if (n_folds, n_searched) == (N_FOLDS, n_judged):
         return []
-    in_folds = f"{n_folds} folds" if n_folds != N_DEALS * MORE_FOLDS else f"{MORE_FOLDS} folds, dealt {N_DEALS} times"
+    dealt = search.cv is None and search.rule == "best" and n_folds in (N_DEALS * N_FOLDS, N_DEALS * MORE_FOLDS)
+    in_folds = f"{n_folds // N_DEALS} folds, dealt {N_DEALS} times" if dealt else f"{n_folds} folds"
     searched, judged = f"{n_searched:,} rows in {in_folds}", f"{n_judged:,} rows in {N_FOLDS} folds"
-    whose = "The search" if n_searched == n_judged else "The search that chose the kernel"
+    whose = "The search" if n_searched == n_judged else SEARCHED
     return [f"{whose} had {searched}; the model is judged on {judged}, so that scores differ."]
 
 
 def best_with_penalty(search: Any) -> int:
-    """The number of the best candidate of a fitted search that has the search's own penalty."""
-    results = search.cv_results_
+    """The number of the candidate that a fitted search chooses by its rule among those that have its own penalty."""
+    results, chosen = search.cv_results_, int(search.best_index_)
     asked = check_penalty(search.penalty, len(search.task_names_)).name
-    means = np.where(np.isnan(results["mean_test_score"]), -np.inf, results["mean_test_score"])
-    own = np.array([row["penalty"].name == asked for row in results["params"]])
-    if not own.any():
-        return int(search.best_index_)
-    best = int(np.argmax(np.where(own, means, -np.inf)))
-    if not sees_order(search.scoring):
-        return best
+    own = np.flatnonzero([row["penalty"].name == asked for row in results["params"]])
+    if chosen in own or not len(own):
+        return chosen
     folds = np.array([scores for name, scores in results.items() if name.startswith("split")]).T
+    outcome = CandidateScores(folds[own], results["mean_edges"][own, None], results["mean_test_score"][own])
+    best = int(own[choose(outcome, search.rule)])
+    if search.rule != "best" or not sees_order(search.scoring_):
+        return best
     params = [str({**row, "alpha": None}) for row in results["params"]]
     return middle_alpha(
         [row["alpha"] for row in results["params"]], folds, best, [one == params[best] for one in params]

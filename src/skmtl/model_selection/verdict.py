@@ -27,7 +27,7 @@ LEVEL = 0.95
 FEWEST_DECIMALS, MOST_DECIMALS = 3, 6
 # Scores that differ by less than this share of them are the same: so little comes of the order of additions.
 ROUNDING = 1e-6
-# A difference that is surely smaller than this share of the score is none to speak of: three decimals do not show it.
+# A difference that is surely smaller than this share of the score is none to speak of, whatever its unit.
 UNSEEN = 5e-4
 
 

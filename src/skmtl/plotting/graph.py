@@ -132,7 +132,7 @@ class GraphDisplay:
         strongest = np.argsort(-np.abs(self.structure[a, b]), kind="stable")[:most]
         a, b = a[strongest], b[strongest]
         weights = self.structure[a, b]
-        some = f" (the {most} strongest of {total} relations)" if total > most else ""
+        some = f" (the {most:,} strongest of {total:,} relations)" if total > most else ""
         self.ax_.set_title(f"{self.title}{some}", fontsize=10, y=-0.02, va="top")
         strengths = np.abs(weights) / np.abs(weights).max(initial=1e-300)
         for k in np.argsort(strengths):
@@ -161,7 +161,7 @@ class GraphDisplay:
         places = self.arrangement.places.copy()
         alone = self.arrangement.order[self.arrangement.groups[self.arrangement.order] == ALONE]
         # Long names need more room than short ones.
-        per_row = min(max(ROW // max(map(len, short_names(self.task_names))), 2), 8)
+        per_row = min(max(ROW // max(1, *map(len, short_names(self.task_names))), 2), 8)
         for k, task in enumerate(alone):
             places[task] = ((k % per_row + 0.5) / min(per_row, len(alone)), -0.25 - 0.15 * (k // per_row))
         return places

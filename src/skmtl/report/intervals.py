@@ -42,7 +42,7 @@ def summarize_intervals(found: pd.DataFrame, index: TaskIndex) -> dict[str, Any]
         "drawn": drawn,
         "overall": overall,
         "tasks": sorted(charts, key=lambda chart: chart["task"]),
-        "verdict": _verdict(coverages, overall) + ("" if varies.all() else SAME),
+        "verdict": _verdict(coverages, overall, n_tasks=len(charts)) + ("" if varies.all() else SAME),
     }
 
 
@@ -60,7 +60,7 @@ def _shares(rows: pd.DataFrame, coverages: list[float]) -> list[dict[str, Any] |
     return shares
 
 
-def _verdict(coverages: list[float], overall: list[dict[str, Any] | None]) -> str:
+def _verdict(coverages: list[float], overall: list[dict[str, Any] | None], n_tasks: int) -> str:
     """A sentence about all tasks together.
 
     Labels that many rows share may be ends of their interval, and are held however little it promises: of intervals
@@ -80,8 +80,8 @@ def _verdict(coverages: list[float], overall: list[dict[str, Any] | None]) -> st
         return f"Intervals hold as many labels as they say, {how_far}."
     what = "do not hold quite what they say" if len(above) > 1 else "hold fewer labels than they say"
     what = "hold more labels than they say" if above == {True} else what
-    chance = "Chance may explain more of it than was counted, for labels of one row may err together."
-    return f"Intervals {what}: {', '.join(off)}. {chance}"
+    together = " Chance may explain more of it than was counted, for labels of one row may err together."
+    return f"Intervals {what}: {', '.join(off)}.{together if n_tasks > 1 else ''}"
 
 
 def interval_charts(summary: dict[str, Any] | None) -> list[dict[str, Any]]:

@@ -142,14 +142,16 @@ def _largest(matrix: list[list[float]]) -> float:
 
 def _view(summary: dict[str, Any], graph: dict[str, Any], markup: Any) -> dict[str, Any]:
     """A graph with its picture, and what is said about it."""
-    drawn = _drawn(summary, graph)
+    drawn, order, groups = _drawn(summary, graph), graph["order"], graph["groups"]
+    # A file may promise more groups than it has tasks.
+    n_groups = min(graph["n_groups"], len(order))
     return {
         **graph,
         "n_drawn": len(drawn),
         "picture": markup(draw_graph(summary, graph, drawn)),
-        "members": [[i for i in graph["order"] if graph["groups"][i] == k] for k in range(graph["n_groups"])],
+        "members": [[i for i in order if groups[i] == k] for k in range(n_groups)],
         "counted": any("frequency" in one for one in graph["relations"]),
-        "alone": [i for i in graph["order"] if graph["groups"][i] < 0 and summary["tasks"][i]["predictable"]],
+        "alone": [i for i in order if groups[i] < 0 and summary["tasks"][i]["predictable"]],
     }
 
 

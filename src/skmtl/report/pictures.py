@@ -21,7 +21,7 @@ LETTER, ELLIPSIS = 8.9, 7.0
 RADIUS = 7
 # Cells of the matrix are drawn level by level: one path for each sign and shade.
 SHADES, MATRIX = 6, 340
-CHART, CHART_HEIGHT, MARGIN = 480, 130, 58
+CHART, CHART_HEIGHT, MARGIN = 480, 130, 62
 SCATTER = 150
 
 Spot = tuple[float, float]
@@ -202,7 +202,7 @@ def _panel(
     high = high if high > low else low + 1.0
     # As many digits as it takes for the ends to look different.
     digits = next((k for k in range(3, 6) if f"{low:.{k}g}" != f"{high:.{k}g}"), 6)
-    height, form = CHART_HEIGHT - 30, ".0f" if errors is None else f".{digits}g"
+    height, form = CHART_HEIGHT - 30, ",.0f" if errors is None else f".{digits}g"
 
     def up(value: float) -> float:
         return top + 10 + height - (value - low) / (high - low) * height

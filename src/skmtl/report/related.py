@@ -27,20 +27,23 @@ def describe_related(summary: dict[str, Any]) -> Sentence:
     if len(able) < 2:
         return ["No task is called related to another, ", *describe_unable(able), "."]
     first, n_pairs = summary["graphs"][0], count_pairs(len(able))
+    two: Sentence = [able[0], " and ", able[1]]
+    two = two if len(able) < len(summary["tasks"]) else ["The two tasks, ", *two, ","]
     stable = first["kind"] == STABLE
     relations = [one for one in first["relations"] if not one.get("moot")]
     found = HALVES if stable else "related in the model"
     rest = [*_left_out(weak_tasks(summary), unjudged_tasks(summary)), *([_used(summary)] if stable else [])]
     if not relations:
         why: Sentence = describe_nearest(summary) if stable else [_why_none(summary)]
-        return [f"{_none_of(n_pairs)} {found}", *why, ".", *rest]
+        none = [*two, " are not"] if n_pairs == 1 else [f"None of the {n_pairs:,} pairs of tasks is"]
+        return [*none, f" {found}", *why, ".", *rest]
     if tells_nothing(summary):
-        return [f"All {n_pairs} pairs of tasks are {found}: these tasks are so alike that no pair stands out.", *rest]
+        return [f"All {n_pairs:,} pairs of tasks are {found}: these tasks are so alike that no pair stands out.", *rest]
     strongest = relations[0]
     sign = "positive" if strongest["weight"] > 0 else "negative"
     if n_pairs == 1:
         how = _how_signed(summary, sign) if stable and first["mu"] == 1.0 else f"{found}, with a {sign} weight"
-        return ["The two tasks, ", able[0], " and ", able[1], f", are {how}.", *rest]
+        return [*two, f" are {how}.", *rest]
     pair: Sentence = [strongest["a"], " and ", strongest["b"], f", with a {sign} weight.", *rest]
     if len(relations) == 1:
         return [f"1 of {n_pairs:,} pairs of tasks is {found}: ", *pair]
@@ -51,14 +54,10 @@ def describe_related(summary: dict[str, Any]) -> Sentence:
 
 def _how_signed(summary: dict[str, Any], sign: str) -> str:
     """How two tasks are related at mu = 1, where any two are: only the sign of their weight can come back."""
-    low, high = summary["stability"][0]["low"], summary["stability"][0]["high"]
-    if low * high > 0.0:
+    pair = _able_pairs(summary)[0]
+    if pair["low"] * pair["high"] > 0.0:
         return f"related with a {sign} weight on more than nine tenths of random halves of the rows"
     return "related now with a positive, now with a negative weight on random halves of the rows, which says nothing"
-
-
-def _none_of(n_pairs: int) -> str:
-    return "The two tasks are not" if n_pairs == 1 else f"None of the {n_pairs:,} pairs of tasks is"
 
 
 def count_pairs(n_tasks: int) -> int:
@@ -71,6 +70,12 @@ def able_tasks(summary: dict[str, Any]) -> list[int]:
     return [i for i, task in enumerate(summary["tasks"]) if task["predictable"]]
 
 
+def _able_pairs(summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """How often these tasks are found related, pair by pair, the steadiest first."""
+    able = set(able_tasks(summary))
+    return [row for row in summary["stability"] if {row["a"], row["b"]} <= able]
+
+
 def describe_unable(able: list[int]) -> Sentence:
     """Why no two tasks are called related, where no more than one is predicted."""
     which: Sentence = ["only ", able[0]] if able else ["no task"]
@@ -79,20 +84,19 @@ def describe_unable(able: list[int]) -> Sentence:
 
 def describe_nearest(summary: dict[str, Any]) -> Sentence:
     """Of a stable graph without a relation, which pair comes nearest to one, or why none may."""
-    tasks, able = summary["tasks"], able_tasks(summary)
+    able = able_tasks(summary)
     if len(able) < 2:
         return [", ", *describe_unable(able)]
-    for one in summary["stability"]:
-        if tasks[one["a"]]["predictable"] and tasks[one["b"]]["predictable"]:
-            return ["; ", one["a"], " and ", one["b"], f" come nearest, with {one['frequency']:.0%} of them"]
+    for one in _able_pairs(summary):
+        return ["; ", one["a"], " and ", one["b"], f" come nearest, with {one['frequency']:.0%} of them"]
     return ["; not one is found on any half"]
 
 
 def tells_nothing(summary: dict[str, Any]) -> bool:
     """Whether the stable graph joins all pairs, and every one of them as surely as the others."""
-    graph, n_able = summary["graphs"][0], sum(task["predictable"] for task in summary["tasks"])
+    graph = summary["graphs"][0]
     count = len(graph["relations"])
-    if graph["kind"] != STABLE or not count == count_pairs(n_able) > 1:
+    if graph["kind"] != STABLE or not count == count_pairs(len(able_tasks(summary))) > 1:
         return False
     return (graph["bound"] or 0.0) >= count or all(one["frequency"] == 1.0 for one in graph["relations"])
 
@@ -151,8 +155,3 @@ def _why_none(summary: dict[str, Any]) -> str:
 def threshold(mu: float) -> str:
     """The correlation beyond which tasks are joined."""
     return f"1 \N{MINUS SIGN} mu = {1.0 - mu:.3g}"
-
-
-def count_noun(number: int, noun: str) -> str:
-    """A number with its noun."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

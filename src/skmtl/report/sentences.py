@@ -7,7 +7,7 @@ from skmtl.model_selection.verdict import CLOSE, HELPS, HURTS, UNCHANGED
 from skmtl.penalties import StructurePenalty
 from skmtl.report.graphs import STABLE
 from skmtl.report.json_values import to_json, to_text
-from skmtl.report.related import Sentence, count_noun, tells_nothing, threshold, unjudged_tasks, weak_tasks
+from skmtl.report.related import Sentence, tells_nothing, threshold, unjudged_tasks, weak_tasks
 
 MEANINGS = {
     "penalty": "what relations between tasks cost, and so which are learned",
@@ -123,10 +123,11 @@ def describe_features(importances: list[dict[str, Any]]) -> str:
     total, needed = 0.0, 0
     while total < MOST_OF_IT and needed < len(importances):
         total, needed = total + importances[needed]["share"], needed + 1
-    first, of_all = importances[0], count_noun(len(importances), "feature")
+    first, count = importances[0], len(importances)
+    of_all = f"{count:,} feature{'s' if count != 1 else ''}"
     return (
         f"Of {of_all} {first['name']} matters most, with {first['share']:.0%} of how much predictions change; "
-        f"{needed} of them {'make' if needed > 1 else 'makes'} up {MOST_OF_IT:.0%} or more."
+        f"{needed:,} of them {'make' if needed > 1 else 'makes'} up {MOST_OF_IT:.0%} or more."
     )
 
 

@@ -157,7 +157,7 @@ def _kind(name: str, column: "pd.Series[Any]", *, asked: bool) -> tuple[str, str
     if n_values <= MOST_CATEGORIES:
         return "category", ""
     if n_values > NAMES * len(values) and not asked:
-        return "", f"text with {n_values} different values in {len(values)} rows, rather a name than a category"
+        return "", f"text with {n_values:,} different values in {len(values):,} rows, rather a name than a category"
     return "many", ""
 
 
@@ -189,7 +189,7 @@ def _remarks(name: str, column: "pd.Series[Any]") -> list[str]:
     infinite = int(np.isinf(known).sum())
     if infinite:
         values, count = ("value", "counts") if infinite == 1 else ("values", "count")
-        said.append(f"{infinite} infinite {values} of {name!r} {count} as missing.")
+        said.append(f"{infinite:,} infinite {values} of {name!r} {count} as missing.")
     elif len(known) > MOST_CATEGORIES and np.all(np.diff(known) == 1):
         said.append(f"{name!r} counts the rows; if it is no time but an id, leave it out (--ignore).")
     return said
@@ -224,4 +224,4 @@ def _texts(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 
 def _count(names: list[str], one: str, many: str | None = None) -> str:
-    return f"{len(names)} {one if len(names) == 1 else many or one + 's'}"
+    return f"{len(names):,} {one if len(names) == 1 else many or one + 's'}"

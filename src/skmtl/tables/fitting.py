@@ -26,6 +26,7 @@ from skmtl.model_selection import (
 from skmtl.model_selection.gains import STEPS
 from skmtl.model_selection.judging import graph_model
 from skmtl.model_selection.kernel_choice import N_FOLDS, Callback, at_kernel, count_factor, take_rows
+from skmtl.model_selection.parameter_choice import SEARCHED
 from skmtl.model_selection.recommended import KERNELS
 from skmtl.penalties import Independent, Sparse
 from skmtl.tables.pipeline import TASKS, feature_groups, make_model, make_preparation
@@ -265,11 +266,13 @@ def compare_table(
     Y, some = take_rows(problem.Y, rows), {name: take_rows(values, rows) for name, values in parts.items()}
     options = {"estimator": one, "cv": N_FOLDS, "n_jobs": search.n_jobs, **some}
     comparison = compare_methods(Z[rows], Y, list(methods), **options, callback=comparing)
-    sampled = f"Methods are compared on {len(rows)} of {len(Z)} rows, drawn at random." if len(rows) < len(Z) else ""
+    sampled = f"Methods are compared on {len(rows):,} of {len(Z):,} rows, drawn at random."
     # What the graph adds belongs to the same sentence, and is known only now.
     before, gains = describe_gains(found.contest, STEPS[:-1]), describe_gains(found.contest, comparison=comparison)
     kernel = [reason for reason in found.reasons if "kernel" in reason and reason != before]
-    said = (*kernel, *([sampled] if sampled else []), *((gains, ANEW) if gains else ()))
+    # Of other folds ANEW speaks, and no model is judged here.
+    kernel = [reason for reason in kernel if not reason.startswith(SEARCHED)]
+    said = (*kernel, *([sampled] if len(rows) < len(Z) else []), *((gains, ANEW) if gains else ()))
     return comparison, _name_kernel(said, best)
 
 
@@ -279,7 +282,7 @@ def _name_kernel(reasons: Sequence[str], estimator: Any) -> tuple[str, ...]:
     if any(f"{kernel} kernel" in reason for reason in reasons):
         return tuple(reasons)
     said = estimator.n_components is None or any("approximated" in reason for reason in reasons)
-    on = "" if said else f", approximated on {estimator.n_components} rows"
+    on = "" if said else f", approximated on {estimator.n_components:,} rows"
     return (f"The {kernel} kernel is used{on}.", *reasons)
 
 

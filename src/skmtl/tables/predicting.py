@@ -185,5 +185,6 @@ def unseen_categories(model: Any, frame: pd.DataFrame) -> list[str]:
         if len(new):
             shown = list(dict.fromkeys(new))
             listed = ", ".join(map(repr, shown[:MOST_NAMED])) + (", ..." if len(shown) > MOST_NAMED else "")
-            said.append(f"column {name!r} has values in {len(new)} rows that were not there at the fit: {listed}.")
+            rows = "1 row" if len(new) == 1 else f"{len(new):,} rows"
+            said.append(f"column {name!r} has values in {rows} that were not there at the fit: {listed}.")
     return said

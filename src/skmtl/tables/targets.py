@@ -67,7 +67,7 @@ def make_numbers(frame: pd.DataFrame, targets: Sequence[str]) -> tuple[Any, str]
     about = f"Regression: {_listed(targets)} {'holds' if len(targets) == 1 else 'hold'} numbers."
     gaps = int(Y.isna().to_numpy().sum())
     if gaps:
-        about += f" {gaps} of {Y.size} labels are missing and stay unobserved."
+        about += f" {gaps:,} of {Y.size:,} labels are missing and stay unobserved."
     return (Y.iloc[:, 0] if len(targets) == 1 else Y), about
 
 

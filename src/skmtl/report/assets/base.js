@@ -18,6 +18,7 @@ function make(tag, attributes = {}, parent = null, text = null) {
 
 const number = (value, digits = 3) =>
   value === null ? "–" : Number(value.toPrecision(digits)).toString().replace("-", "−");
+const count = (value) => value.toLocaleString("en");
 const entry = (half, i, j) => (i >= j ? half[(i * (i + 1)) / 2 + j] : half[(j * (j + 1)) / 2 + i]);
 const shorten = (name, most) => {
   const letters = [...name];

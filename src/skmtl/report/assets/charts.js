@@ -49,7 +49,7 @@ function drawPath(host) {
   let x = () => 0, cursor = null, cross = null, floor = 0;
 
   function draw(width) {
-    const margin = { left: 46, right: 14 }, panels = [];
+    const margin = { left: 50, right: 14 }, panels = [];
     const marked = [[data.mu, "predicts"], [data.stableMu, "to look at"]].filter(([mu], k, all) =>
       mu !== null && mu >= mus[0] && mu <= mus[mus.length - 1] && (k === 0 || mu !== all[0][0])).sort(([a], [b]) => a - b);
     // The first title, then the marks of mu, then the first panel; on paper all a little lower.
@@ -63,7 +63,7 @@ function drawPath(host) {
     if (curves.length)
       add("weight of each relation", width < 600 ? 170 : 220,
         curves.map((c) => ({ values: c.weights, kind: sign(c.weights[c.weights.length - 1]) })), { zero: true });
-    add("related pairs", 90, [{ values: n_edges, kind: "main" }], { zero: true, whole: true });
+    add("related pairs", 90, [{ values: n_edges, kind: "main" }], { zero: true, whole: true, label: count });
     if (hasScores)
       add(`${scoring} on held-out rows, ± error`, 110, [{
         values: scores, kind: "main",
@@ -100,7 +100,7 @@ function drawPath(host) {
     for (const end of ["x1", "x2"]) cross.setAttribute(end, x(k));
     cross.setAttribute("visibility", "visible");
     const box = svg.getBoundingClientRect();
-    const rows = [["threshold 1 − mu", number(1 - mus[k])], ["related pairs", String(n_edges[k])]];
+    const rows = [["threshold 1 − mu", number(1 - mus[k])], ["related pairs", count(n_edges[k])]];
     if (scores[k] !== null) rows.push([scoring, `${number(scores[k], 4)} ± ${number(errors[k], 2)}`]);
     showTip(box.left + x(k), box.top + 30, [`mu = ${number(mus[k])}`], rows);
   }

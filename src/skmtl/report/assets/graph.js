@@ -33,8 +33,8 @@ function drawGraph(view, { groups, places, order, edges: listed }) {
 
   // Places reach further from side to side; on a narrow screen they may be turned, where more names find room then.
   function layOut(width) {
-    const hidden = (turned) => { drawAt(width, turned); return points.querySelectorAll(".crowded").length; };
-    if (width >= 600 || hidden(true) > hidden(false)) drawAt(width, false);
+    const crowded = (turned) => { drawAt(width, turned); return points.querySelectorAll(".crowded").length; };
+    if (width >= 600 || crowded(true) > crowded(false)) drawAt(width, false);
     else drawAt(width, true);
   }
 
@@ -207,8 +207,8 @@ function drawGraph(view, { groups, places, order, edges: listed }) {
     for (const [t, group] of nodes) group.style.opacity = linked.has(t) ? "" : 0.35;
     const all = edges.length, left = all - hidden;
     words.textContent = hidden
-      ? `${left} of ${all} shown: strength ${number(edges[hidden].size)} and more`
-      : `all ${all} shown`;
+      ? `${count(left)} of ${count(all)} shown: strength ${number(edges[hidden].size)} and more`
+      : `all ${count(all)} shown`;
     slider.setAttribute("aria-valuetext", words.textContent);
   }
   // A crowded graph opens with its strongest relations.
