@@ -133,6 +133,36 @@ def test_a_solution_is_a_little_more_exact_than_was_asked_for(name, rng, monkeyp
     assert asked[0] == pytest.approx(EXACT * 1e-6)
 
 
+def test_where_the_middle_led_no_further_it_is_not_tried_again(rng, monkeypatch):
+    """Until a gap is several times wider, or the strength another one."""
+    gaps, asked, follow = [], [], InteriorPointStep._follow
+
+    def end_at_a_gap(step, point, *given):
+        fit, p = follow(step, point, *given)
+        vars(fit)["gap"] = gaps.pop(0)
+        asked.append("near" if np.any(point.G) else "middle")
+        return fit, p
+
+    step, A = make_step(rng, CORNERS[0]), make_structure(rng)
+    step.solve(A, tol=1e-6)
+    monkeypatch.setattr(InteriorPointStep, "_noise", lambda *_: 0.0)
+    monkeypatch.setattr(InteriorPointStep, "_follow", end_at_a_gap)
+
+    def starts(step, *found):
+        asked.clear()
+        gaps[:] = found
+        step.solve(A, tol=1e-6)
+        assert not gaps
+        return asked
+
+    assert starts(step, 1e-4, 2e-5) == ["near", "middle"]
+    assert starts(step, 0.99e-4) == ["near"]
+    assert starts(step, 1.01e-4, 0.5e-6) == ["near", "middle"]
+    # The middle led to the tolerance: it may do so again.
+    assert starts(step, 2e-6, 3e-6) == ["near", "middle"]
+    assert starts(step.with_alpha(2.0 * step.alpha), 2e-6, 3e-6) == ["near", "middle"]
+
+
 @pytest.mark.parametrize("name", CORNERS)
 def test_dual_coefficients_that_prove_less_than_none_are_scaled_down(name, rng):
     """To the scale that proves most; those that prove something stay."""

@@ -84,6 +84,16 @@ def test_the_objective_falls_along_the_way(rng, monkeypatch):
     assert taken[2] < objective(A, point)
 
 
+def test_a_short_step_that_gains_nothing_is_no_step():
+    """Its share of what a model promises is below rounding; a whole step may better what values do not show."""
+
+    def taken(slope):
+        return _newton._backtrack(lambda A: A, lambda A, point: 1.0, np.eye(2), 1.0, np.eye(2), slope)
+
+    assert taken(-0.02) is None
+    np.testing.assert_array_equal(taken(-1e-20)[0], 2.0 * np.eye(2))
+
+
 def test_the_slope_of_a_step_within_the_model_is_that_of_the_objective(rng, monkeypatch):
     """Where values are dear: the smooth part to first order, and the norm from end to end."""
     asked, backtrack = [], _newton._backtrack

@@ -214,14 +214,15 @@ def _backtrack(
     D: Array,
     slope: float,
 ) -> tuple[Array, SmoothPoint, float] | None:
-    """The first step along D that gains enough."""
+    """The first step along D that gains enough; a short one that gains nothing is one of rounding."""
     step = 1.0
     for _ in range(MAX_BACKTRACKS):
         trial = A + step * D
         point = smooth(trial)
         if point is not None:
             trial_value = objective(trial, point)
-            if trial_value <= value + ENOUGH_GAIN * step * slope:
+            gains = trial_value < value or step == 1.0
+            if gains and trial_value <= value + ENOUGH_GAIN * step * slope:
                 return trial, point, trial_value
         step *= 0.5
     return None

@@ -37,6 +37,8 @@ EXACT = 1e-3
 # A gap that stays open when the slacks leave no more than this share of the tolerance is rounding, as is one that is no
 # wider than what scores are rounded by.
 NOTHING_LEFT, FALLING = 1e-3, 0.5
+# A gap of so many times the one that the middle led to is rounding, too.
+NEAR_FLOOR = 5.0
 EPS = float(np.finfo(float).eps)
 # The least m to begin with, relative to the heights of the ramps, and absolutely.
 SMALLEST, LEAST = 1e-13, TINY**0.25
@@ -86,6 +88,8 @@ class InteriorPointStep:
         self._ramps = loss.ramps(self._entries.y)
         self._W, self._b = np.zeros((rows.shape[1], labels.n_tasks)), np.zeros(labels.n_tasks)
         self._p = np.full(self._ramps.sign.shape, 0.5)
+        # The gap at which rounding ended the last solve, from wherever it began.
+        self._floor = 0.0
 
     @property
     def n_tasks(self) -> int:
@@ -94,7 +98,7 @@ class InteriorPointStep:
     def with_alpha(self, alpha: float) -> "InteriorPointStep":
         """The same rows and labels at another alpha, from where this one is."""
         other = copy(self)
-        other.alpha = alpha
+        other.alpha, other._floor = alpha, 0.0
         return other
 
     def diagonal_energy(self, a: Array, *, tol: float = 1e-8) -> Array:
@@ -107,11 +111,13 @@ class InteriorPointStep:
         basis = Whitening(A)
         near = Point(basis.whiten(self._W), self._b)
         best = self._follow(near, self._p, basis, EXACT * tol)
-        if min(best[0].gap, 1.0) > max(tol, self._noise(best[0])) and np.any(self._W):
+        enough = max(tol, self._noise(best[0]))
+        if min(best[0].gap, 1.0) > max(enough, NEAR_FLOOR * self._floor) and np.any(self._W):
             # Of a start near the boundary slacks can hold all steps back. The middle is far from it.
             middle = Point(np.zeros_like(near.G), np.zeros_like(self._b))
             afresh = self._follow(middle, np.full_like(self._p, 0.5), basis, EXACT * tol)
             best = min(best, afresh, key=lambda one: _rank(one[0]))
+            self._floor = best[0].gap if best[0].gap > enough else 0.0
         fit, self._p = self._settled(best[0]), best[1]
         self._W, self._b = fit.coefficients(), fit.intercept
         return self._with_dual_point_that_proves(fit)
