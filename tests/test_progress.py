@@ -5,6 +5,7 @@ import pytest
 from problems import related_tasks
 
 from skmtl import MultiTaskRegressor, MultiTaskRegressorCV, compare_methods, edge_stability, structure_path
+from skmtl.model_selection import run
 from skmtl.model_selection import search as search_module
 
 GRID = {"kernel": "linear", "alphas": [1e-2, 1e-1], "mus": [0.9], "eps_factors": [1.0], "cv": 4}
@@ -40,7 +41,7 @@ def test_a_search_counts_its_folds_and_estimates_what_is_left(gammas, total, rng
 def test_an_interrupted_search_chooses_from_the_folds_that_are_finished(rng, monkeypatch):
     X, Y = related_tasks(rng, 40, 3)
     whole = MultiTaskRegressorCV(**GRID).fit(X, Y)
-    interrupt_after(monkeypatch, search_module, "_score_fold", 2)
+    interrupt_after(monkeypatch, run, "_score_fold", 2)
     with pytest.warns(UserWarning, match="interrupted: the result rests on the 2 folds"):
         search = MultiTaskRegressorCV(**GRID).fit(X, Y)
     for k in (0, 1):
@@ -55,7 +56,7 @@ def test_an_interrupted_search_chooses_from_the_folds_that_are_finished(rng, mon
 
 def test_interrupted_between_gammas_candidates_are_compared_on_the_same_folds(rng, monkeypatch):
     X, Y = related_tasks(rng, 40, 3)
-    interrupt_after(monkeypatch, search_module, "_score_fold", 7)
+    interrupt_after(monkeypatch, run, "_score_fold", 7)
     with pytest.warns(UserWarning, match="rests on the 3 folds"):
         search = MultiTaskRegressorCV(**{**GRID, "kernel": "rbf"}, gammas=[0.1, 1.0, 10.0]).fit(X, Y)
     assert "split3_test_score" not in search.cv_results_
@@ -65,7 +66,7 @@ def test_interrupted_between_gammas_candidates_are_compared_on_the_same_folds(rn
 
 def test_before_the_first_fold_there_is_nothing_to_keep(rng, monkeypatch):
     X, Y = related_tasks(rng, 40, 3)
-    interrupt_after(monkeypatch, search_module, "_score_fold", 0)
+    interrupt_after(monkeypatch, run, "_score_fold", 0)
     with pytest.raises(KeyboardInterrupt):
         MultiTaskRegressorCV(**GRID).fit(X, Y)
 
