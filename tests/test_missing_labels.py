@@ -163,6 +163,15 @@ def test_a_factor_that_gives_no_second_derivative_serves_longer(rng):
     assert not worth_refactorizing(factor, far, 0.1, 1e-3, 0.0, curved=True)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("spread", [1e17, 1e200, np.inf])
+def test_a_factor_serves_no_structure_that_rounding_tells_nothing_about(rng, spread):
+    _, _, observed = observe(rng, make_table(rng), intercept=True, rank=14)
+    factor = LabelFactor(observed.entries(), np.eye(N_TASKS), 0.1)
+    factor.cost = 1e30
+    assert worth_refactorizing(factor, np.diag([1.0, 1.0, 1.0, 1.0 / spread]), 0.1, 1e-3, 0.0, curved=True)
+
+
 @pytest.mark.parametrize("road", ["labels", "completed"])
 def test_a_factor_serves_near_structures(rng, road, monkeypatch):
     _, _, observed = observe(rng, make_table(rng), intercept=True, rank=14)

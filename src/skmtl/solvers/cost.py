@@ -123,7 +123,7 @@ def worth_refactorizing(factor: Factor, A: Array, ridge: float, gap: float, prod
     """
     spread = max(largest_eigenvalue(A, factor.A), ridge / factor.ridge)
     spread *= max(largest_eigenvalue(factor.A, A), factor.ridge / ridge)
-    if not np.isfinite(spread):
+    if not spread < 1.0 / np.finfo(float).eps:
         return True
     # The first error is about that of the structures; the gap is a square.
     steps = 1.0 + 0.25 * np.sqrt(spread) * np.log(max((spread - 1.0) ** 2 / gap, 1.0))
