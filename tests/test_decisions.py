@@ -140,8 +140,8 @@ def test_widths_of_each_task_are_tried_where_there_is_time_for_their_kernels(rng
     monkeypatch.setattr(recommended, "MOST_DIFFERENCES", data.labels.n_tasks * n_rows**2 * n_features - 1)
     assert metric_rules(data) == RULES[:2]
     monkeypatch.undo()
-    assert metric_rules(make_data(rng, n_tasks=10)) == RULES
-    assert metric_rules(make_data(rng, n_tasks=11)) == RULES[:2]
+    assert metric_rules(make_data(rng, n_tasks=6)) == RULES
+    assert metric_rules(make_data(rng, n_tasks=7)) == RULES[:2]
 
 
 def test_what_is_recommended_where_less_is_known_or_more_to_do(rng, monkeypatch):

@@ -84,7 +84,7 @@ class MultiTaskRegressorCV(MultiTaskSearch):
         are tried with ``kernel="auto"`` on folds, else 0.
     metric_rule : {"slopes", "evidence", "task_evidence"} or list of them, optional
         What features are scaled by, see :class:`MultiTaskRegressor`; of a list the best one is chosen. By default
-        "slopes", and all of them with ``kernel="auto"`` and square loss; "task_evidence" for two to ten tasks
+        "slopes", and all of them with ``kernel="auto"`` and square loss; "task_evidence" for two to six tasks
         where there is time for as many kernels.
     feature_groups : array-like of shape (n_features,), optional
         Groups of features that are scaled together.
