@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, load_model
 from skmtl.cli import progress
-from skmtl.model_selection import kernel_choice
+from skmtl.model_selection import folds, kernel_choice
 from skmtl.penalties import Sparse
 
 typer = pytest.importorskip("typer")
@@ -34,6 +34,8 @@ def small(monkeypatch):
     """Few candidates: a search of a moment."""
     monkeypatch.setattr(kernel_choice, "ALPHAS", np.array([1e-1, 1e-3]))
     monkeypatch.setattr(kernel_choice, "MUS", (0.7, 0.9))
+    monkeypatch.setattr(folds, "MORE_FOLDS", folds.N_FOLDS)
+    monkeypatch.setattr(folds, "N_DEALS", 1)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from skmtl import load_model
 from skmtl.cli import words
 from skmtl.cli.method import MethodOptions
 from skmtl.export import FORMATS
-from skmtl.model_selection import SCORES, kernel_choice
+from skmtl.model_selection import SCORES, folds, kernel_choice
 from skmtl.penalties import PENALTIES, Sparse
 from skmtl.tables import ColumnRoles, fitting, make_problem
 
@@ -30,6 +30,8 @@ def small(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(kernel_choice, "ALPHAS", np.array([1e-1, 1e-3]))
     monkeypatch.setattr(kernel_choice, "MUS", (0.7, 0.9))
+    monkeypatch.setattr(folds, "MORE_FOLDS", folds.N_FOLDS)
+    monkeypatch.setattr(folds, "N_DEALS", 1)
     monkeypatch.setattr(fitting, "N_HALVES", 4)
     monkeypatch.setattr(fitting, "PATH_MUS", (0.8, 1.0))
 

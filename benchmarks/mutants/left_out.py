@@ -67,8 +67,7 @@ CONSTANTS = {
         "solvers/missing_labels.py": "SMALLEST_GAP ROUGH_GAP",
         "solvers/missing_fit.py": "ROUNDING",
         "solvers/alternation.py": (
-            "NEAR_THE_END FIRST_STEP_TOL WINDOW SQUARED_ERROR LARGE_LOSS NOTHING_GAINED CREEPING QUICKER NEARLY_CLOSED "
-            "LOST"
+            "NEAR_THE_END FIRST_STEP_TOL WINDOW SQUARED_ERROR LARGE_LOSS CREEPING QUICKER NEARLY_CLOSED LOST"
         ),
         "solvers/screened.py": "LONE_TOL",
         "solvers/joint.py": "FIRST_ERROR NEAR_ERROR GAIN_ERROR CERTIFY_TOL ENOUGH START_TOL ROUGH_TOL",
