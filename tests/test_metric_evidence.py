@@ -200,9 +200,9 @@ def test_widths_of_a_task_are_learned_from_some_of_many_labels(rng, monkeypatch)
         assert np.allclose(both[t], alone)
 
 
-@pytest.mark.parametrize(("n_rows", "n_tasks", "most"), [(100, 2, 217), (100, 20, 100), (500, 2, 250), (500, 40, 127)])
+@pytest.mark.parametrize(("n_rows", "n_tasks", "most"), [(100, 2, 173), (100, 20, 80), (500, 2, 250), (500, 40, 121)])
 def test_widths_of_many_tasks_are_learned_from_fewer_labels_each(n_rows, n_tasks, most):
-    """Cubes of all tasks are 2e7, which is quick, and half of that of the rows."""
+    """Cubes of all tasks are 1e7, which is quick, and half of that of the rows."""
     assert metric.labels_for_widths(n_rows, n_tasks) == most
 
 

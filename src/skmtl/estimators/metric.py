@@ -39,7 +39,7 @@ MOST_ROWS = 20_000
 ACCURACY = 1e-4
 # Labels of each task that its own widths are learned from, evenly spaced, at most. Each of its steps costs the cube of
 # them: those of all tasks are no more than half the cube of the rows, less than a decomposition has, and what is quick.
-LABELS_FOR_WIDTHS, QUICK_CUBES = 250, 2e7
+LABELS_FOR_WIDTHS, QUICK_CUBES = 250, 1e7
 # Those steps: with few labels the first ones find what they know, with many the widths stand still after the further
 # ones of a second round.
 FIRST_STEPS, FURTHER_STEPS = 8, 16
