@@ -84,11 +84,15 @@ def inverse_spd(A: Array) -> Array | None:
     factor, info = linalg.lapack.dpotrf(A, lower=1, clean=1)
     if info != 0:
         return None
-    inverse, info = linalg.lapack.dpotri(factor, lower=1)
-    if info != 0:
-        return None
-    # dpotri fills the lower triangle alone.
-    return inverse + np.tril(inverse, -1).T
+    return inverse_from_factor(factor, lower=True)
+
+
+def inverse_from_factor(factor: Array, *, lower: bool) -> Array:
+    """The inverse of the matrix that has this Cholesky factor, of which the other triangle is not read."""
+    half = linalg.lapack.dpotri(factor, lower=lower)[0]
+    # That triangle alone is filled.
+    inverse: Array = np.tril(half) + np.tril(half, -1).T if lower else np.triu(half) + np.triu(half, 1).T
+    return inverse
 
 
 def cholesky(form: Callable[[], Array], *, lower: bool) -> Array:

@@ -18,10 +18,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
 from scipy.spatial.distance import cdist, pdist, squareform
 
-from skmtl._linalg import Array, cholesky
+from skmtl._linalg import Array, cholesky, inverse_from_factor
 from skmtl.features.metric import SCALABLE, dense_columns
 
 # Kernels of a weighted sum of distances along the features, and what SciPy calls these.
@@ -35,8 +34,7 @@ LEAST_NOISE = 1e-10
 def inverse_without_constant(K: Array, noise: Array, *, intercept: bool) -> Array:
     """The matrix N that takes labels to dual coefficients, whose rows sum to zero where a constant is free."""
     shift = np.diag(np.maximum(noise, LEAST_NOISE))
-    lower = lapack.dpotri(cholesky(lambda: K + shift, lower=True), lower=1, overwrite_c=1)[0]
-    inverse = np.tril(lower) + np.tril(lower, -1).T
+    inverse = inverse_from_factor(cholesky(lambda: K + shift, lower=True), lower=True)
     if intercept:
         total = inverse.sum(axis=1)
         inverse -= np.outer(total, total / total.sum())

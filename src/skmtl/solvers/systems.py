@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from skmtl._linalg import Array, cholesky, conjugate_gradients
+from skmtl._linalg import Array, cholesky, conjugate_gradients, inverse_from_factor
 from skmtl.solvers.cost import WAIT
 from skmtl.solvers.entries import Entries
 from skmtl.solvers.observed import Observed, times_grams
@@ -216,8 +216,7 @@ class FeatureSystem:
     def covariance(self) -> Array:
         """Posterior covariance of W where the noise of a label of weight one is one, (n_tasks, r, n_tasks, r)."""
         n_tasks = len(self._grams)
-        inverse, _ = linalg.lapack.dpotri(self._R, lower=0, overwrite_c=0)
-        inverse = np.triu(inverse) + np.triu(inverse, 1).T
+        inverse = inverse_from_factor(self._R, lower=False)
         C = inverse.reshape(n_tasks, -1, n_tasks, self._grams.shape[1])
         return np.einsum("tb,birj,sr->tisj", self._V, C, self._V, optimize=True)
 
