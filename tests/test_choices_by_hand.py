@@ -36,8 +36,9 @@ from skmtl.model_selection.folds import make_splits
 from skmtl.model_selection.held_out import is_shared
 from skmtl.model_selection.judged_choice import ASKED_FOR, SPARSEST, WAS_AHEAD
 from skmtl.model_selection.kernel_choice import at_kernel, quick_alphas
+from skmtl.model_selection.landmark_choice import describe_landmarks
 from skmtl.model_selection.loo import loo_splits
-from skmtl.model_selection.parameter_choice import _name_kernel, _other_folds, _search_kernels, best_with_penalty
+from skmtl.model_selection.parameter_choice import _describe_kernel, _other_folds, _search_kernels, best_with_penalty
 from skmtl.model_selection.recommended import KERNELS
 from skmtl.model_selection.stability import _allow_false, _Room
 from skmtl.model_selection.verdict import ALL_TASKS
@@ -152,13 +153,20 @@ def test_a_contest_of_kernels_is_one_of_independent_tasks(small, monkeypatch):
     assert {state["total"] for state in states} == {2}
 
 
-def test_the_kernel_is_named_with_its_metric():
-    said = [_name_kernel(MultiTaskRegressor(kernel="rbf", metric_rounds=k)) for k in range(3)]
-    assert said == [
-        "The rbf kernel is used.",
-        "The rbf kernel is used, on features scaled once by how much they matter.",
-        "The rbf kernel is used, on features scaled twice by how much they matter.",
+def test_the_kernel_is_named_with_its_metric_and_landmarks():
+    def said(asked=None, **params):
+        return _describe_kernel(MultiTaskRegressor(**params), 5000, asked=asked)
+
+    assert [said(kernel="rbf", metric_rounds=k) for k in range(4)] == [
+        ["The rbf kernel is used."],
+        ["The rbf kernel is used, on features scaled once by how much they matter."],
+        ["The rbf kernel is used, on features scaled twice by how much they matter."],
+        ["The rbf kernel is used, on features scaled 3 times by how much they matter."],
     ]
+    assert said(kernel=np.dot) == ["The given kernel is used."]
+    landmarks = {"kernel": "laplacian", "n_components": 1200}
+    assert said(**landmarks) == ["The laplacian kernel is used.", describe_landmarks(1200, 5000)]
+    assert said(1200, **landmarks) == ["The laplacian kernel is used, approximated on 1,200 rows."]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +219,8 @@ def test_landmarks_that_are_asked_for_are_kept(n_components, kernel, small):
     search = quick_search(**SMALL, gammas=[0.2], n_components=n_components)
     choice = choose_parameters(*small, search=search, kernels=[kernel])
     assert choice.estimator.n_components == (n_components if kernel == "rbf" else None)
-    assert not any("approximated" in reason for reason in choice.reasons)
+    on = ", approximated on 5 rows" if choice.estimator.n_components else ""
+    assert choice.kernel_reasons == (f"The {kernel} kernel is used{on}.",)
     assert choice.contest is choice.search
 
 
@@ -305,7 +314,7 @@ def test_a_model_that_is_kept_though_the_other_is_ahead_says_why(kept, won, rule
     search = SimpleNamespace(scoring=None, n_jobs=None, best_estimator_=best, rule=rule)
     estimator, rows = MultiTaskRegressor(penalty, alpha=1.0), np.arange(len(small[0]))
     contest = None if won is None else search
-    choice = ParameterChoice(estimator, search, rows, (), {"penalty": Independent()}, contest)
+    choice = ParameterChoice(estimator, search, rows, (), (), {"penalty": Independent()}, contest)
     for ahead in (True, False):
         score, alone = (0.7, 0.6) if ahead == (kept == "sparse") else (0.6, 0.7)
         row = {"method": "sparse", "scoring": "pooled_r2", "score": score, "independent": alone, "constant": 0.0}
@@ -431,9 +440,11 @@ def test_a_large_table_gets_landmarks_where_none_are_given(kernel, n_components,
     assert (choice.estimator is given) != changed
     assert choice.estimator.random_state == (0 if changed else 5)
     assert len(choice.rows) == (40 if kernel == "linear" else 25)
-    assert choice.reasons[0] == "Parameters are as given."
-    assert any("approximated on 8 of 40 rows" in reason for reason in choice.reasons) == changed
-    assert any("25 of 40 rows" in reason for reason in choice.reasons) == (kernel == "rbf")
+    on = f", approximated on {n_components} rows" if n_components is not None else ""
+    why = (describe_landmarks(8, 40),) if changed else ()
+    assert choice.kernel_reasons == (f"The {kernel} kernel is used{on}.", *why)
+    assert choice.reasons[len(choice.kernel_reasons)] == "Parameters are as given."
+    assert any("25 of 40 rows" in reason for reason in choice.other_reasons) == (kernel == "rbf")
     assert (choice.rival, choice.contest) == (None, None)
     # A loss that needs many steps has to do with fewer rows.
     labels = (Y > 0.0).astype(int)

@@ -215,7 +215,7 @@ def test_parameters_that_are_given_say_how_many_rows_are_used(rng, monkeypatch):
     assert any("7 of 60 rows" in reason for reason in choice.reasons)
     own = given_parameters(MultiTaskRegressor(kernel="rbf", n_components=9), X, Y)
     assert own.estimator.n_components == 9
-    assert own.reasons[0] == "Parameters are as given."
+    assert own.reasons == ("The rbf kernel is used, approximated on 9 rows.", "Parameters are as given.")
     assert given_parameters(MultiTaskRegressor(kernel="linear"), X, Y).estimator.n_components is None
 
 

@@ -194,13 +194,12 @@ def test_what_is_given_is_judged_as_it_is(rng):
 
 @pytest.mark.parametrize("kernels", [["rbf"], ["linear", "rbf"], ["linear", "rbf", "laplacian"]])
 def test_the_kernels_that_are_named_are_tried_and_no_others(kernels, curved):
-    """A choice is told, and that of one kernel is none."""
     search = quick_search(**SMALL, metric_rounds=0, cv=3)
     choice = choose_parameters(*curved, search=search, kernels=kernels)
     fitted = choice.contest
     tried = {row.get("kernel", fitted.best_estimator_.kernel) for row in fitted.cv_results_["params"]}
     assert tried == set(kernels)
-    assert any("kernel is used" in reason for reason in choice.reasons) == (len(kernels) > 1)
+    assert choice.kernel_reasons == (f"The {choice.estimator.kernel} kernel is used.",)
 
 
 def test_names_that_are_not_known_get_a_sentence():
@@ -235,7 +234,7 @@ def test_reasons_name_the_kernel_and_leave_the_graph_to_the_judgement(curved, mo
     assert several.reasons[0] == f"The {several.estimator.kernel} kernel is used."
     assert told == [("kernel", "metric", "own strengths")]
     one = choose_parameters(*curved, search=quick_search(**SMALL), kernels=("rbf",))
-    assert not any("kernel is used" in reason for reason in one.reasons)
+    assert ["kernel is used" in reason for reason in one.reasons] == [True] + [False] * len(one.other_reasons)
 
 
 def test_kernels_of_long_tables_are_compared_task_by_task(curved):

@@ -172,7 +172,7 @@ def test_an_estimator_given_is_fitted_as_it_is(table):
     problem = make_problem(table, ColumnRoles(TARGETS))
     estimator = MultiTaskRegressor(Sparse(0.8), alpha=0.02, kernel="rbf", gamma=0.1)
     result = fit_table(problem, estimator=estimator)
-    assert result.choice.reasons == ("Parameters are as given.",)
+    assert result.reasons == ("The rbf kernel is used.", "Parameters are as given.")
     assert result.estimator.get_params()["penalty__mu"] == 0.8
     alone = make_model(problem.features, estimator).fit(problem.X, problem.Y)
     np.testing.assert_allclose(result.model.predict(problem.X), alone.predict(problem.X), atol=1e-9)
@@ -194,8 +194,9 @@ def test_comparing_needs_several_tasks(table, monkeypatch):
     problem = make_problem(table, ColumnRoles(TARGETS))
     comparison, reasons = compare_table(problem, ["sparse", "trace"], kernels=["linear"], callback=states.append)
     assert comparison["method"].unique().tolist() == ["sparse", "trace"]
-    assert [reason[:14] for reason in reasons] == ["In the search ", "The comparison"]
-    assert "graph (" in reasons[0]
+    assert reasons[0] == "The linear kernel is used."
+    assert [reason[:14] for reason in reasons[1:]] == ["In the search ", "The comparison"]
+    assert "graph (" in reasons[1]
     assert states[-1] == {"step": "comparing", "done": 15, "total": 15, "remaining": 0.0}
     with pytest.raises(ValueError, match="there is one task only"):
         compare_table(make_problem(table, ColumnRoles(["first"])))

@@ -36,9 +36,6 @@ from skmtl.penalties import check_penalty
 # Searches stop early, for they only compare; the fit that is kept is exact.
 FINAL_TOL = 1e-6
 
-# Where more rows judge than chose, what had fewer.
-SEARCHED = "The search that chose the kernel"
-
 # With a larger factor of labels, or of gaps, than this a search takes one thing after another.
 MOST_AT_ONCE = 500
 
@@ -55,8 +52,10 @@ class ParameterChoice:
         How candidates are fitted and compared; fitted where something was chosen.
     rows : ndarray of int
         The rows that decided, and that judge.
-    reasons : tuple of str
-        Why, as sentences.
+    kernel_reasons : tuple of str
+        Which kernel is used, on which landmarks, and why, as sentences.
+    other_reasons : tuple of str
+        What else was chosen or given, on which rows, and what it gained, as sentences.
     rival : dict or None
         Parameters of the best candidate that shares, where the estimator does not, or the other way about; None where
         nothing was compared.
@@ -81,9 +80,15 @@ class ParameterChoice:
     estimator: Any
     search: Any
     rows: Index
-    reasons: tuple[str, ...]
+    kernel_reasons: tuple[str, ...]
+    other_reasons: tuple[str, ...]
     rival: dict[str, Any] | None = None
     contest: Any = None
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why, as sentences."""
+        return self.kernel_reasons + self.other_reasons
 
 
 def choose_parameters(
@@ -144,15 +149,13 @@ def choose_parameters(
     """
     search = quick_search() if search is None else search
     X = check_array(X, accept_sparse="csr", ensure_all_finite=False)
-    reasons = []
+    why, gamma = "", None
     if len(kernels) > 1 and is_crowded(X, tasks):
-        kernels, reasons = kernels[:1], [crowded_reason(kernels[0])]
-    gamma = None
+        kernels, why = kernels[:1], crowded_reason(kernels[0])
     if len(kernels) > 1 and tasks is None and count_factor(Y) > MOST_AT_ONCE:
         # Every kernel with every metric and relation would take minutes: the kernel first, with independent tasks.
         first = choose_kernel(X, Y, search=search, kernels=kernels, groups=groups)
-        kernels, gamma = (first.kernel,), first.gamma
-        reasons += [first.reason] if first.reason else []
+        kernels, gamma, why = (first.kernel,), first.gamma, first.reason
     # All kernels on the same rows, so that their scores can be compared.
     rows = min((draw_rows(X, Y, kernel, tasks=tasks) for kernel in kernels), key=len)
 
@@ -179,13 +182,11 @@ def choose_parameters(
     geometry = {name: value for name, value in fitted.cv_results_["params"][index].items() if name not in OWN}
     other = {} if index == fitted.best_index_ else {**geometry, **parameters_of(fitted, index)}
     estimator = clone(fitted.best_estimator_).set_params(tol=FINAL_TOL, callback=None, **{**held, **other})
-    if len(kernels) > 1:
-        reasons.append(_name_kernel(estimator))
-    if search.n_components is None and held["n_components"] is not None:
-        reasons.append(describe_landmarks(held["n_components"], X.shape[0]))
-    reasons += describe_rows(len(rows), X.shape[0])
-    reasons += [gains, *_other_folds(contest, n_searched, len(rows))] if gains else []
-    return ParameterChoice(estimator, fitted, rows, tuple(reasons), best_rival(fitted, index), contest)
+    named, *landmarks = _describe_kernel(estimator, X.shape[0], asked=search.n_components)
+    others = describe_rows(len(rows), X.shape[0])
+    others += [gains, *_other_folds(contest, n_searched, len(rows))] if gains else []
+    reasons = (why or named, *landmarks), tuple(others)
+    return ParameterChoice(estimator, fitted, rows, *reasons, best_rival(fitted, index), contest)
 
 
 def _scale_up(search: Any, best: Any, X: Any, Y: Any, tasks: Any) -> tuple[dict[str, Any], Index]:
@@ -220,7 +221,7 @@ def _other_folds(search: Any, n_searched: int, n_judged: int) -> list[str]:
     dealt = search.cv is None and search.rule == "best" and n_folds in (N_DEALS * N_FOLDS, N_DEALS * MORE_FOLDS)
     in_folds = f"{n_folds // N_DEALS} folds, dealt {N_DEALS} times" if dealt else f"{n_folds} folds"
     searched, judged = f"{n_searched:,} rows in {in_folds}", f"{n_judged:,} rows in {N_FOLDS} folds"
-    whose = "The search" if n_searched == n_judged else SEARCHED
+    whose = "The search" if n_searched == n_judged else "The search that chose the kernel"
     return [f"{whose} had {searched}; the model is judged on {judged}, so that scores differ."]
 
 
@@ -242,12 +243,17 @@ def best_with_penalty(search: Any) -> int:
     )
 
 
-def _name_kernel(estimator: Any) -> str:
-    """Which kernel is used, and whether on scaled features."""
-    rounds = estimator.metric_rounds
+def _describe_kernel(estimator: Any, n_rows: int, *, asked: int | None) -> list[str]:
+    """Which kernel is used, on which features and landmarks, and why on these, unless they were asked for."""
+    kernel = estimator.kernel if isinstance(estimator.kernel, str) else "given"
+    rounds, n_components = estimator.metric_rounds, estimator.n_components
     often = {1: "once", 2: "twice"}.get(rounds, f"{rounds} times")
-    times = f", on features scaled {often} by how much they matter"
-    return f"The {estimator.kernel} kernel is used{times if rounds else ''}."
+    times = f", on features scaled {often} by how much they matter" if rounds else ""
+    if n_components is None:
+        return [f"The {kernel} kernel is used{times}."]
+    if asked is None:
+        return [f"The {kernel} kernel is used{times}.", describe_landmarks(n_components, n_rows)]
+    return [f"The {kernel} kernel is used{times}, approximated on {n_components:,} rows."]
 
 
 def _search_kernels(search: Any, kernels: Sequence[str], X: Any, gamma: float | None) -> Any:
@@ -290,17 +296,17 @@ def given_parameters(estimator: Any, X: Any, Y: Any, *, search: Any = None, task
     >>> from skmtl.penalties import Sparse
     >>> choice = given_parameters(MultiTaskRegressor(Sparse(0.9), alpha=1.0), *load_linnerud(return_X_y=True))
     >>> choice.estimator.alpha, choice.reasons
-    (1.0, ('Parameters are as given.',))
+    (1.0, ('The linear kernel is used.', 'Parameters are as given.'))
     """
     X = check_array(X, accept_sparse="csr", ensure_all_finite=False)
     search = quick_search(estimator.penalty) if search is None else search
-    quadratic, reasons = check_loss(estimator.loss, purpose=estimator.purpose).quadratic, ["Parameters are as given."]
+    quadratic, asked = check_loss(estimator.loss, purpose=estimator.purpose).quadratic, estimator.n_components
     landmarks = choose_landmarks(estimator.kernel, X.shape[0], quadratic=quadratic)
-    if estimator.n_components is None and landmarks is not None:
+    if asked is None and landmarks is not None:
         estimator = clone(estimator).set_params(n_components=landmarks, random_state=0)
-        reasons.append(describe_landmarks(landmarks, X.shape[0]))
     fewer = draw_rows(X, Y, estimator.kernel, tasks=tasks)
     held = {"n_components": estimator.n_components, "tasks": tasks, "quadratic": quadratic}
     rows = draw_affordable(X, Y, estimator.kernel, fewer, **held)
-    reasons += describe_rows(len(rows), X.shape[0])
-    return ParameterChoice(estimator, search, rows, tuple(reasons))
+    kernel = _describe_kernel(estimator, X.shape[0], asked=asked)
+    others = ["Parameters are as given.", *describe_rows(len(rows), X.shape[0])]
+    return ParameterChoice(estimator, search, rows, tuple(kernel), tuple(others))

@@ -23,10 +23,8 @@ from skmtl.model_selection import (
     readable_graph,
     structure_path,
 )
-from skmtl.model_selection.gains import STEPS
 from skmtl.model_selection.judging import graph_model
 from skmtl.model_selection.kernel_choice import N_FOLDS, Callback, at_kernel, count_factor, take_rows
-from skmtl.model_selection.parameter_choice import SEARCHED
 from skmtl.model_selection.recommended import KERNELS
 from skmtl.penalties import Independent, Sparse
 from skmtl.tables.pipeline import TASKS, feature_groups, make_model, make_preparation
@@ -108,7 +106,7 @@ class TableFit:
     @property
     def reasons(self) -> tuple[str, ...]:
         """Which kernel, parameters and rows were used, and why, as sentences."""
-        return _name_kernel(self.choice.reasons, self.choice.estimator)
+        return self.choice.reasons
 
     @property
     def comparison(self) -> pd.DataFrame:
@@ -267,23 +265,10 @@ def compare_table(
     options = {"estimator": one, "cv": N_FOLDS, "n_jobs": search.n_jobs, **some}
     comparison = compare_methods(Z[rows], Y, list(methods), **options, callback=comparing)
     sampled = f"Methods are compared on {len(rows):,} of {len(Z):,} rows, drawn at random."
-    # What the graph adds belongs to the same sentence, and is known only now.
-    before, gains = describe_gains(found.contest, STEPS[:-1]), describe_gains(found.contest, comparison=comparison)
-    kernel = [reason for reason in found.reasons if "kernel" in reason and reason != before]
-    # Of other folds ANEW speaks, and no model is judged here.
-    kernel = [reason for reason in kernel if not reason.startswith(SEARCHED)]
-    said = (*kernel, *([sampled] if len(rows) < len(Z) else []), *((gains, ANEW) if gains else ()))
-    return comparison, _name_kernel(said, best)
-
-
-def _name_kernel(reasons: Sequence[str], estimator: Any) -> tuple[str, ...]:
-    """The reasons, with the kernel before them where it was given, and so none of them names it."""
-    kernel = estimator.kernel if isinstance(estimator.kernel, str) else "given"
-    if any(f"{kernel} kernel" in reason for reason in reasons):
-        return tuple(reasons)
-    said = estimator.n_components is None or any("approximated" in reason for reason in reasons)
-    on = "" if said else f", approximated on {estimator.n_components:,} rows"
-    return (f"The {kernel} kernel is used{on}.", *reasons)
+    # What the graph adds belongs to the same sentence, and is known only now. No model is judged here, on other folds.
+    gains = describe_gains(found.contest, comparison=comparison)
+    said = (*([sampled] if len(rows) < len(Z) else []), *((gains, ANEW) if gains else ()))
+    return comparison, found.kernel_reasons + said
 
 
 def _prepare(problem: TableProblem, search: Any) -> tuple[Any, Any]:
