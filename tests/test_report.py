@@ -582,6 +582,19 @@ def test_two_tasks_in_one_relation(rng):
     )
 
 
+def test_of_two_tasks_that_are_not_found_related_the_share_is_said(rng):
+    X, Y = named_tasks(rng, ["a", "b"], n_groups=1)
+    est = MultiTaskRegressor(Sparse(0.9)).fit(X, Y)
+    stability = edge_stability(est, X, Y, 6).assign(stable=False, frequency=0.4)
+    assert len(stability) == 1
+    for found, share in ((stability, "40%"), (stability.iloc[:0], "none")):
+        summary, _ = read(est, stability=found)
+        assert read_aloud(summary, summary["related"]).startswith(
+            "The two tasks, a and b, are not found related on more than nine tenths of random halves of the rows, "
+            f"but on {share} of them."
+        )
+
+
 def test_where_no_relation_comes_back_the_nearest_is_named(rng):
     X, Y = named_tasks(rng, list("abc"), noise=3.0)
     est = MultiTaskRegressor(Sparse(0.3), alpha=1e-2).fit(X, Y)

@@ -34,9 +34,11 @@ def describe_related(summary: dict[str, Any]) -> Sentence:
     found = HALVES if stable else "related in the model"
     rest = [*_left_out(weak_tasks(summary), unjudged_tasks(summary)), *([_used(summary)] if stable else [])]
     if not relations:
-        why: Sentence = describe_nearest(summary) if stable else [_why_none(summary)]
-        none = [*two, " are not"] if n_pairs == 1 else [f"None of the {n_pairs:,} pairs of tasks is"]
-        return [*none, f" {found}", *why, ".", *rest]
+        if n_pairs == 1:
+            why = f", but on {_able_share(summary)} of them" if stable else _why_none(summary)
+            return [*two, f" are not {found}{why}.", *rest]
+        nearest: Sentence = describe_nearest(summary) if stable else [_why_none(summary)]
+        return [f"None of the {n_pairs:,} pairs of tasks is {found}", *nearest, ".", *rest]
     if tells_nothing(summary):
         return [f"All {n_pairs:,} pairs of tasks are {found}: these tasks are so alike that no pair stands out.", *rest]
     strongest = relations[0]
@@ -74,6 +76,12 @@ def _able_pairs(summary: dict[str, Any]) -> list[dict[str, Any]]:
     """How often these tasks are found related, pair by pair, the steadiest first."""
     able = set(able_tasks(summary))
     return [row for row in summary["stability"] if {row["a"], row["b"]} <= able]
+
+
+def _able_share(summary: dict[str, Any]) -> str:
+    """On how many of the halves the steadiest pair of them is found related."""
+    share = max((row["frequency"] for row in _able_pairs(summary)), default=0.0)
+    return f"{share:.0%}" if share else "none"
 
 
 def describe_unable(able: list[int]) -> Sentence:
