@@ -1,8 +1,11 @@
 """Certificates of small problems, confirmed with numbers of fifty digits."""
 
+import warnings
+
 import numpy as np
 import pytest
 from problems import related_tasks
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skmtl import MultiTaskRegressor
@@ -115,3 +118,17 @@ def dual_bound(K, Y, A, eps, n, alpha, mu):
             return smooth + alpha * 2 * mpmath.sqrt(eps) * trace(square_root(mixed))
         shrink *= 10
     raise AssertionError("no dual point was found")
+
+
+@pytest.mark.parametrize("solver", ["auto", "anderson", "alternating"])
+@pytest.mark.parametrize("eps", [1e-14, 1e-16, 1e-20])
+def test_structures_stay_positive_definite_where_eps_is_below_rounding(eps, solver):
+    """In exact arithmetic: a Cholesky factor of an indefinite structure may be there by luck."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((20, 3))
+    f = X @ rng.standard_normal((3, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        est = MultiTaskRegressor(Sparse(1.0), eps=eps, alpha=1e-3, solver=solver).fit(X, f[:, [0, 0, 0, 1]])
+    with mpmath.workdps(DIGITS):
+        assert min(mpmath.eigsy(exact(est.structure_), eigvals_only=True)) > 0

@@ -68,3 +68,17 @@ def test_latent_tasks_are_made_of_the_labels_of_their_task(rng):
     K = est.feature_map_.transform(X)
     C = (Y - est.predict(X)) / (30 * 0.05)
     np.testing.assert_allclose(est.latent_tasks(X), K @ C, atol=1e-6)
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("unit", [1.0, 1e3, 1e5])
+def test_tasks_are_as_alike_as_the_predictors_that_come_out(unit, gaps, rng):
+    """Directions that a singular structure does not have are large in the dual, and none of their digits gets in."""
+    X = rng.standard_normal((20, 2)) * [unit, 1.0]
+    Y = X / [unit, 1.0] @ rng.standard_normal((2, 3)) + 0.1 * rng.standard_normal((20, 3))
+    Y[rng.random(Y.shape) < 0.2 * gaps] = np.nan
+    est = MultiTaskRegressor(Fixed([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])).fit(X, Y)
+    W = est.coef_.T / est.target_scale_
+    S = W.T @ W + est.eps_ * np.eye(3)
+    size = np.sqrt(np.diag(S))
+    np.testing.assert_allclose(est.correlation_, S / np.outer(size, size), atol=1e-9)

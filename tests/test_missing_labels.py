@@ -7,7 +7,7 @@ from problems import related_tasks
 import skmtl.solvers.cost
 import skmtl.solvers.missing_fit
 import skmtl.solvers.missing_labels
-from skmtl import MultiTaskRegressor
+from skmtl import MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl._linalg import symmetric_part
 from skmtl.losses import Square
 from skmtl.objective import Problem
@@ -567,3 +567,29 @@ def test_a_start_that_is_good_enough_is_what_comes_out(rng):
     assert again.steps == 0
     np.testing.assert_array_equal(again.W, first.W)
     np.testing.assert_array_equal(again.curved, first.curved)
+
+
+# Without a constant, rows that are alike are one direction of the Gaussian kernel.
+@pytest.mark.parametrize(
+    ("kernel", "fit_intercept"), [("linear", True), ("linear", False), ("rbf", True), ("precomputed", True)]
+)
+@pytest.mark.parametrize("common", [0.0, 1.0])
+def test_rows_that_are_all_alike_leave_the_constants(kernel, common, fit_intercept):
+    """A kernel without a direction; where there is no constant, either, nothing is left."""
+    rows = {"linear": np.ones((4, 1)), "rbf": np.ones((4, 1)), "precomputed": np.zeros((4, 4))}[kernel]
+    rows = rows if fit_intercept else np.zeros_like(rows)
+    Y = np.array([[1.0, 2.0], [3.0, np.nan], [np.nan, 1.0], [2.0, 5.0]])
+    est = MultiTaskRegressor(common=common, kernel=kernel, fit_intercept=fit_intercept).fit(rows, Y)
+    F = est.predict(rows)
+    np.testing.assert_allclose(F, [np.nanmean(Y, axis=0) * fit_intercept] * 4)
+    if kernel != "precomputed":
+        deviation = est.predict(rows, return_std=True)[1]
+        assert np.all(np.isfinite(deviation) & (deviation > 0.0))
+        low, high = est.predict_interval(rows, coverage=0.5)
+        assert np.all((low <= F) & (F <= high))
+
+
+def test_searches_leave_out_rows_that_are_all_alike():
+    Y = np.array([[1.0, 2.0], [3.0, np.nan], [np.nan, 1.0], [2.0, 5.0]])
+    search = MultiTaskRegressorCV(kernel="linear", cv="loo").fit(np.ones((4, 1)), Y)
+    np.testing.assert_allclose(search.predict(np.ones((1, 1))), [np.nanmean(Y, axis=0)])

@@ -295,3 +295,13 @@ def test_relations_come_strongest_first_whatever_their_sign(rng):
         ("y0", "y1"),
         ("y1", "y2"),
     ]
+
+
+def test_a_structure_that_rounding_cannot_tell_from_a_singular_one_costs_without_end():
+    problem = Problem(None, Sparse(0.9), 1e-3)
+    alike = np.array([[1.0, 1.0], [1.0, np.nextafter(1.0, 2.0)]])
+    assert problem.structure_cost(alike) == np.inf
+    # Units of tasks are no reason.
+    units = np.array([1e-12, 1e12])
+    A = np.array([[1.0, 0.5], [0.5, 1.0]]) * np.outer(units, units)
+    assert problem.structure_cost(A) == pytest.approx(Sparse(0.9).value(A) + 1e-3 * np.trace(np.linalg.inv(A)))

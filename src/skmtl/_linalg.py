@@ -89,7 +89,8 @@ def inverse_spd(A: Array) -> Array | None:
 
 def inverse_from_factor(factor: Array, *, lower: bool) -> Array:
     """The inverse of the matrix that has this Cholesky factor, of which the other triangle is not read."""
-    half = linalg.lapack.dpotri(factor, lower=lower)[0]
+    # LAPACK does not take a matrix without rows.
+    half = linalg.lapack.dpotri(factor, lower=lower)[0] if len(factor) else factor
     # That triangle alone is filled.
     inverse: Array = np.tril(half) + np.tril(half, -1).T if lower else np.triu(half) + np.triu(half, 1).T
     return inverse

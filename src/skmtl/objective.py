@@ -194,7 +194,9 @@ class Problem:
         cost = self.penalty.value(A)
         if not self.penalty.known:
             inverse = inverse_spd(A)
-            cost += np.inf if inverse is None else self.eps * float(np.trace(inverse))
+            if inverse is None or not _told_from_singular(A, inverse):
+                return np.inf
+            cost += self.eps * float(np.trace(inverse))
         return cost
 
     def bound(self, A: Array, fit: Fit, scale: float = 1.0) -> float:
@@ -252,6 +254,13 @@ class Problem:
 def predictor_structure(A: Array, common: float) -> Array:
     """The structure that the predictor sees, A + c 11'."""
     return A + common if common else A
+
+
+def _told_from_singular(A: Array, inverse: Array) -> bool:
+    """Whether a structure is positive definite beyond rounding, in whatever units the tasks are."""
+    size = np.sqrt(np.diag(A))
+    condition = np.linalg.norm(A / size / size[:, None]) * np.linalg.norm(inverse * size * size[:, None])
+    return bool(condition * np.finfo(float).eps < 1.0)
 
 
 def _maximize_concave(bound: Callable[[float], float], at_one: float) -> float:

@@ -160,7 +160,9 @@ class MissingLabelFit:
 
     def energy(self, A: Array) -> Array:
         """A Q A, the inner products of the parts g_t = sum_s A_ts (KC)_s."""
-        return symmetric_part(A @ self.Q @ A)
+        # Not from Q, in which directions that the structure does not have are large, and would have to cancel.
+        own = self._W if np.array_equal(A, self._A) else self.factor @ A
+        return symmetric_part(own.T @ own)
 
     def coefficients(self) -> Array:
         """W."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ class Ridge:
     n: float
     alpha: float
     # The last structure and its fit: searches start where they ended.
-    _last: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
+    _last: "list[RidgeFit]" = field(default_factory=list, init=False, repr=False, compare=False)
 
     @classmethod
     def from_targets(
@@ -58,10 +58,9 @@ class Ridge:
 
     def solve(self, A: Array, *, tol: float = 0.0) -> "RidgeFit":
         """The best f for the structure A."""
-        if not (self._last and np.array_equal(self._last[0], A)):
-            self._last[:] = A.copy(), RidgeFit(self, *eigh(A))
-        fit: RidgeFit = self._last[1]
-        return fit
+        if not (self._last and np.array_equal(self._last[0].structure, A)):
+            self._last[:] = [RidgeFit(self, A.copy())]
+        return self._last[0]
 
     def diagonal_energy(self, a: Array, *, tol: float = 0.0) -> Array:
         """Squared norms of the tasks' predictors for the structure diag(a), of shape (n_tasks,)."""
@@ -86,8 +85,9 @@ class RidgeFit:
     # Nothing cancels in its sums.
     dual_error: ClassVar[float] = 0.0
 
-    def __init__(self, problem: Ridge, a: Array, U: Array) -> None:
-        self._problem, self._U = problem, U
+    def __init__(self, problem: Ridge, A: Array) -> None:
+        a, U = eigh(A)
+        self._problem, self.structure, self._U = problem, A, U
         ridge = problem.n * problem.alpha
         # (SKMTL eq. 5) in the eigenbasis of A, where the tasks separate: T small systems instead of one of size n T.
         self._a = without_rounding(a)
@@ -130,7 +130,9 @@ class RidgeFit:
 
     def energy(self, A: Array) -> Array:
         """A Q A, the inner products of the parts g_t = sum_s A_ts (KC)_s."""
-        return symmetric_part(A @ self.Q @ A)
+        # Not from Q, in which directions that the structure does not have are large, and would have to cancel.
+        own = self.coefficients() if np.array_equal(A, self.structure) else self.factor @ A
+        return symmetric_part(own.T @ own)
 
     def hessian(self, D: Array) -> Array:
         """Second derivative of ``value`` / alpha in the direction D of the structure."""

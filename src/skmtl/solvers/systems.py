@@ -168,7 +168,7 @@ class FeatureSystem:
 
         def system() -> Array:
             S: Array = np.empty((size, size))
-            S.reshape(n_tasks, r, n_tasks, r)[j, :, k, :] = blocks.reshape(-1, r, r)
+            S.reshape(n_tasks, r, n_tasks, r)[j, :, k, :] = blocks.reshape(len(j), r, r)
             S[np.diag_indices_from(S)] += ridge
             # The lower triangle in the order of C is the upper one in that of LAPACK.
             return S.T
@@ -215,9 +215,8 @@ class FeatureSystem:
 
     def covariance(self) -> Array:
         """Posterior covariance of W where the noise of a label of weight one is one, (n_tasks, r, n_tasks, r)."""
-        n_tasks = len(self._grams)
-        inverse = inverse_from_factor(self._R, lower=False)
-        C = inverse.reshape(n_tasks, -1, n_tasks, self._grams.shape[1])
+        n_tasks, r, _ = self._grams.shape
+        C = inverse_from_factor(self._R, lower=False).reshape(n_tasks, r, n_tasks, r)
         return np.einsum("tb,birj,sr->tisj", self._V, C, self._V, optimize=True)
 
     def leverages(self, entries: Entries, center: Array) -> Array:
