@@ -9,6 +9,8 @@ from skmtl import MultiTaskClassifier, MultiTaskRegressor
 from skmtl.penalties import PENALTIES, Cluster, Fixed, Groups, Independent, Laplacian, Sparse, Trace
 
 LARGEST_N = 60
+# The generator that says which seeds have rows that are all the same, and how many of them do.
+SAME_ROWS, SHARE_OF_SAME_ROWS = 3, 0.01
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ def draw(seed: int) -> Case:
     F = draw_functions(rng, X, n_tasks, traits)
     X = place_rows(rng, X, traits)
     y, extra = (draw_classes if classify else draw_targets)(rng, F, params, traits)
+    X = same_rows(seed, X, traits)
     if params["kernel"] == "precomputed":
         X = X @ X.T
     if extra.get("tasks") is not None:
@@ -77,6 +80,18 @@ def place_rows(rng, X, traits):
         X = X * unit
         traits.append(f"unit 1e{np.log10(unit):.0f}")
     return X
+
+
+def same_rows(seed, X, traits):
+    """For one seed in a hundred all rows are the same, or zeros: of their kernel intercepts leave nothing.
+
+    It is drawn apart, so that all other seeds are what they were.
+    """
+    rng = np.random.default_rng([SAME_ROWS, seed])
+    if rng.random() >= SHARE_OF_SAME_ROWS:
+        return X
+    traits.append("the same rows")
+    return np.tile(X[0] * rng.integers(0, 2), (len(X), 1))
 
 
 def draw_functions(rng, X, n_tasks, traits):

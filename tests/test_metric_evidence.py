@@ -273,6 +273,29 @@ def test_a_task_with_next_to_no_labels_says_next_to_nothing_about_widths(labels,
 
 @pytest.mark.parametrize("rule", OF_EVIDENCE)
 @pytest.mark.parametrize("kernel", SEPARABLE)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_that_have_nothing_in_common_say_nothing_about_widths(kernel, rule, weighted):
+    X, Y = np.random.default_rng(1).standard_normal((8, 2)), np.random.default_rng(2).standard_normal((8, 2))
+    weight = np.geomspace(1e-12, 1e12, 8) if weighted else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for gamma in 10.0 ** np.arange(16):
+            model = MultiTaskRegressor("independent", kernel=kernel, gamma=gamma, metric_rounds=2, metric_rule=rule)
+            scale = model.fit(X, Y, sample_weight=weight).feature_map_.feature_scale
+            assert np.all(np.isfinite(scale) & (scale > 0.0))
+
+
+@pytest.mark.parametrize("expected", [0.0, 1e-320, 1e-300, 1.0, 1e300])
+@pytest.mark.parametrize("explained", [-1.0, 0.0, 1e-320, 1e-300, 1.0, 1e300])
+def test_a_step_is_bounded_whatever_numbers_there_are(explained, expected):
+    with np.errstate(all="raise", under="ignore"):
+        scale = scale_from_evidence(np.ones(1), np.array([explained]), np.array([expected]), "laplacian")
+    assert 1.0 / LARGEST_STEP <= scale[0] <= LARGEST_STEP
+
+
+@pytest.mark.parametrize("rule", OF_EVIDENCE)
+@pytest.mark.parametrize("kernel", SEPARABLE)
 @pytest.mark.parametrize("spread", [1.0, 1e-9])
 def test_rows_that_repeat_leave_digits_without_noise(kernel, rule, spread, rng):
     X, Y = np.repeat(spread * rng.standard_normal((30, 2)), 4, axis=0), rng.standard_normal((120, 3))

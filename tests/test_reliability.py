@@ -1,6 +1,7 @@
 """A bounded part of the random fits of ``benchmarks/reliability.py``: what is returned is what was said of it."""
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from problems import related_tasks, with_gaps
 from sklearn.exceptions import ConvergenceWarning
 
 from skmtl import MultiTaskRegressor
+from skmtl._linalg import symmetric_part
 from skmtl.penalties import Fixed, Sparse
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -101,6 +103,45 @@ def test_the_tool_sees_a_certificate_that_lies(tools):
     assert "bound above the objective" in reliability.examine(case, est, [])["failures"]
     est.structure_ = -est.structure_
     assert "structure not positive semidefinite" in reliability.examine(case, est, [])["failures"]
+
+
+def test_a_refusal_is_a_statement_of_ours(tools, monkeypatch):
+    """What NumPy says of a line of ours is foreign, though the line is ours."""
+    case = tools.draw(0)
+    refused = replace(case, estimator=case.estimator.set_params(alpha=-1.0))
+    monkeypatch.setattr(tools, "draw", lambda seed: refused)
+    line = tools.attempt(0)
+    assert line["outcome"] == "refused"
+    assert line["failures"] == []
+
+    class Careless:
+        def fit(self, X, y, **extra):
+            symmetric_part(np.zeros((2, 3)))
+
+    monkeypatch.setattr(tools, "draw", lambda seed: replace(case, estimator=Careless()))
+    line = tools.attempt(0)
+    assert "could not be broadcast" in line["message"]
+    assert line["failures"] == ["foreign exception"]
+
+
+def test_one_seed_in_a_hundred_has_rows_that_are_all_the_same(tools):
+    import random_fits
+
+    X = np.arange(6.0).reshape(3, 2) + 1.0
+    found = {}
+    for seed in range(3000):
+        traits = []
+        rows = random_fits.same_rows(seed, X, traits)
+        if traits:
+            found[seed] = float(np.ptp(rows, axis=0).max()), bool(rows.any())
+        else:
+            assert rows is X
+    assert 15 <= len(found) <= 45
+    assert {spread for spread, _ in found.values()} == {0.0}
+    # Both zeros and others.
+    assert {there for _, there in found.values()} == {False, True}
+    for seed in list(found)[:3]:
+        assert "the same rows" in tools.attempt(seed)["traits"]
 
 
 def test_norms_are_recomputed_where_a_structure_is_lost_beside_the_common_part(tools, rng):

@@ -1,5 +1,6 @@
 """Laws of the structure step, for every penalty in the table."""
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from problems import random_psd, step_cost, structure_cost
 
 from skmtl import minimize_structure
-from skmtl.penalties import PENALTIES, Fixed, Sparse
+from skmtl.penalties import PENALTIES, Fixed, Groups, Laplacian, Sparse
 from skmtl.penalties._splitting import primal_dual
 
 STEPS = np.geomspace(1e-5, 0.5, 8)
@@ -111,7 +112,7 @@ def test_dense_limit_is_the_matrix_square_root(rng):
     S = random_psd(rng, 7)
     A, gap = minimize_structure(S, Sparse(mu=1.0))
     np.testing.assert_allclose(A @ A, S, atol=1e-10)
-    assert gap == 0.0
+    assert 0.0 < gap < 1e-14
 
 
 def test_a_start_that_led_nowhere_is_forgotten(rng):
@@ -140,6 +141,55 @@ def test_gap_of_the_step_is_honest(rng):
     penalty = Sparse(0.8)
     distance = (step_cost(penalty, B, S) - step_cost(penalty, A, S)) / step_cost(penalty, B, S)
     assert 1e-12 < distance - 1e-9 <= gap < np.inf
+
+
+def nearly_singular(seed):
+    """Multiples of one task, but for a ridge next to nothing."""
+    rng = np.random.default_rng(seed)
+    n_tasks = int(rng.integers(2, 8))
+    B = rng.standard_normal((1, n_tasks))
+    return B.T @ B + 10.0 ** rng.uniform(-15, -8) * np.eye(n_tasks)
+
+
+@pytest.mark.parametrize("penalty", [Sparse(0.9), Sparse(0.5), Groups(mu=0.8)])
+@pytest.mark.parametrize("seed", [11, 112, 277])
+def test_rounding_is_no_gap_below_zero(penalty, seed):
+    S = nearly_singular(seed)
+    assert penalty.minimize(S, tol=1e-8).gap >= 0.0
+    assert minimize_structure(S, penalty).gap > 0.0
+
+
+def test_a_graph_and_blocks_have_no_gap_below_zero(rng):
+    for seed in range(40):
+        assert Laplacian().minimize(nearly_singular(seed), tol=1e-14).gap >= 0.0
+    S = np.kron(np.eye(20), [[1.0, 0.9], [0.9, 1.0]])
+    assert Sparse(0.6).minimize(S, tol=1e-14).gap >= 0.0
+
+
+def test_a_closed_form_says_what_rounding_costs():
+    """The smallest eigenvalue of S is lost to rounding, and the cost of A is eleven times the minimum."""
+    A, gap = minimize_structure(nearly_singular(197), Sparse(1.0))
+    assert np.all(np.isfinite(A))
+    assert gap > 0.9
+    assert minimize_structure(np.eye(3), Fixed(np.ones((3, 3)))).gap == 0.0
+
+
+@pytest.mark.parametrize("power", [10, 30, 40, 45, 48, 49, 50, 51, 52, 53])
+def test_the_gap_of_a_closed_form_holds_in_fractions(power):
+    """Two tasks next to each other, of which eigenvalues, and with them the minimum, are known."""
+    small = 2.0**-power
+    S = np.array([[1.0, 1.0 - small], [1.0 - small, 1.0]])
+    (a, b), (_, c) = A = minimize_structure(S, Sparse(1.0)).structure
+    gap = minimize_structure(S, Sparse(1.0)).gap
+    a, b, c = Fraction(a), Fraction(b), Fraction(c)
+    determinant = a * c - b * b
+    if determinant <= 0:
+        assert gap > 1e-8
+        return
+    cost = (a + c - 2 * b * Fraction(S[0, 1])) / determinant + a + c
+    least = 2 * (Fraction(np.sqrt(small)) + Fraction(np.sqrt(2.0 - small)))
+    assert float((cost - least) / cost) <= gap + 1e-15
+    assert gap < 1e-15 * np.sqrt(1.0 / small) or np.linalg.eigvalsh(A)[0] < 0.5 * np.sqrt(small)
 
 
 def test_fixed_structures():

@@ -64,9 +64,11 @@ def scale_from_evidence(scale: Array, explained: Array, expected: Array, kernel:
 
 def _bounded_ratio(explained: Array, expected: Array) -> Array:
     """The factor of a step, which is never long."""
-    least = np.finfo(float).eps * max(float(np.max(np.abs(expected))), np.finfo(float).tiny)
-    ratio = np.maximum(explained, least) / np.maximum(expected, least)
-    return np.clip(ratio, 1.0 / LARGEST_STEP, LARGEST_STEP)
+    # Bounds before the ratio: where rows have nothing in common both are next to nothing, and it may be beyond numbers.
+    least = max(np.finfo(float).eps * float(np.max(np.abs(expected))), LARGEST_STEP * np.finfo(float).tiny)
+    expected = np.maximum(expected, least)
+    explained = np.maximum(explained, least)
+    return np.asarray(np.clip(explained, expected / LARGEST_STEP, LARGEST_STEP * expected) / expected)
 
 
 def follow_evidence(

@@ -67,7 +67,8 @@ class _TraceInverse:
 def step_gap(penalty: NormPenalty, A: Array, root: Array, P: Array | None, S: Array, tol: float) -> float:
     """Relative gap of the structure step, from its dual 2 tr((S^{1/2} W S^{1/2})^{1/2}); root = S^{1/2}.
 
-    ``P`` is the inverse of A, None where there is none. A gap of ``tol`` is good enough.
+    ``P`` is the inverse of A, None where there is none. A gap of ``tol`` is good enough. Below zero it is rounding,
+    which no further iteration mends: loops end there, and steps say how large it is.
     """
     if P is None:
         return np.inf
@@ -105,13 +106,13 @@ def minimize_whole(penalty: NormPenalty, S: Array, start: Array | None, tol: flo
         # is nearly singular: stages are quicker there.
         A, gap, _ = stage(start, s[0], True, few, min(max_iter, EXACT_ITERATIONS) if few else max_iter)
         if gap <= tol:
-            return StructureStep(A, gap)
+            return StructureStep(A, abs(gap))
     if penalty.mu == 1.0:
         return StructureStep(symmetric_part((U * positive_sqrt(s)) @ U.T), 0.0)
     first = GENTLE_RIDGE * float(np.mean(np.diag(S)))
     diagonal = np.diag(np.sqrt(np.diag(S)))
     A, gap, _ = descend(stage, diagonal, max(float(s[0]), SINGULAR * float(s[-1])), first)
-    return StructureStep(A, gap)
+    return StructureStep(A, abs(gap))
 
 
 class _StepBlock:
@@ -194,4 +195,4 @@ def minimize_in_blocks(
     if len(blocks) == 1:
         return StructureStep(A, blocks[0].gap)
     cost = sum(block.cost for block in blocks)
-    return StructureStep(A, (cost - sum(block.bound for block in blocks)) / cost)
+    return StructureStep(A, abs(cost - sum(block.bound for block in blocks)) / cost)

@@ -16,7 +16,8 @@ class StructureStep(NamedTuple):
     structure : ndarray of shape (n_tasks, n_tasks)
         The matrix A that relates the tasks.
     gap : float
-        How far its cost may be above the minimum, relative to the cost; 0 for a closed form.
+        How far its cost may be above the minimum, relative to the cost; 0 for a closed form, of which
+        :func:`skmtl.minimize_structure` says what rounding costs.
 
     See Also
     --------
@@ -152,7 +153,7 @@ class StructurePenalty(BaseEstimator):
         """The structure step, argmin over A of tr(A^-1 S) + R(A) (SKMTL eq. 7).
 
         ``start`` is a guess that may speed it up, and may be nonsense. The step ends at a relative gap of ``tol`` or
-        says how large its gap is; a closed form says 0.
+        says how large its gap is, never less than 0; a closed form says 0, whatever rounding does to it.
         """
         raise NotImplementedError
 

@@ -104,7 +104,7 @@ class Laplacian(StructurePenalty):
             if start is not None:
                 A, gap, _ = self._stage(S, start, tol)
                 if gap <= tol:
-                    return StructureStep(A, gap)
+                    return StructureStep(A, abs(gap))
             return self._descend(S, tol)
 
     def lower_bound(self, Q: Array, eps: float, structure: Array, scale: float = 1.0) -> float:
@@ -162,7 +162,7 @@ class Laplacian(StructurePenalty):
 
         mean = float(np.mean(np.diag(S)))
         A, gap, _ = descend(stage, np.ones_like(S), max(lowest, 1e-12 * mean), GENTLE_RIDGE * mean)
-        return StructureStep(A, gap)
+        return StructureStep(A, abs(gap))
 
     def _total(self, n_tasks: int) -> float:
         """The sum of all edges, (T - tau) / 2."""

@@ -242,7 +242,7 @@ def _by_primal_dual(penalty: Sparse, S: Array, start: Array | None, tol: float) 
         tol=tol,
         max_iter=penalty.max_iter or 30_000,
     )
-    return StructureStep(A, gap)
+    return StructureStep(A, abs(gap))
 
 
 STRUCTURE_SOLVERS = {"newton": _screened, "primal-dual": _by_primal_dual}
