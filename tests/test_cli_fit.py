@@ -287,7 +287,7 @@ def test_the_report_can_be_rendered_again(run, small, table, tmp_path):
     (tmp_path / "run" / "report.html").unlink()
     assert run("report", "run") == (0, "Wrote run/report.html\n", "")
     assert (tmp_path / "run" / "report.html").read_bytes() == page
-    for text, part in (("{", "is damaged"), ("[]", "not the summary")):
+    for text, part in (("{", "is damaged"), ("[" * 100_000, "is damaged"), ("[]", "not the summary")):
         (tmp_path / "run" / "summary.json").write_text(text)
         code, _, err = run("report", "run")
         assert (code, err.count("\n")) == (2, 1)

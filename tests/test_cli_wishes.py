@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import skmtl
-from skmtl import load_model
-from skmtl.cli import words
+from skmtl import load_model, save_model
+from skmtl.cli import main, words
 from skmtl.cli.method import MethodOptions
 from skmtl.export import FORMATS
 from skmtl.model_selection import SCORES, folds, kernel_choice
@@ -214,6 +214,74 @@ def test_an_interruption_while_judging_keeps_the_model(run, table, monkeypatch, 
         "scores and report are not.\n"  # fmt: skip
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["model.skops"]
     assert load_model("run/model.skops").predict(table[["a", "b", "c"]]).shape == (60, 3)
+
+
+@pytest.mark.parametrize("where", ["skmtl.report.folder.write_table", "skmtl.cli.fit.show_comparison"])
+def test_an_interruption_of_what_is_written_loses_nothing(run, table, monkeypatch, tmp_path, where):
+    """While files are written and after that; with --overwrite no old file stays beside a new one."""
+    fit(run, *GIVEN)
+    before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()}
+    module, name = where.rsplit(".", 1)
+    inner = getattr(sys.modules[module], name)
+
+    def pressed(*given, **named):
+        press()
+        return inner(*given, **named)
+
+    monkeypatch.setattr(where, pressed)
+    code, _, err = run("fit", "table.csv", "--out", "run", *GIVEN, "--overwrite")
+    assert (code, err) == (130, "Interrupted; what was finished is written.\n")
+    after = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()}
+    assert after.keys() == before.keys()
+    assert all(after[one] > before[one] for one in before)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_place_that_cannot_be_written_is_said_before_the_work(run, table, monkeypatch):
+    monkeypatch.setattr("skmtl.tables.compare_table", lambda *_, **__: pytest.fail("it worked"))
+    compare = ("compare", "table.csv", *TARGETS, "--methods", "trace", "--kernel", "linear", "--out")
+    assert run(*compare, "nowhere/x.csv") == (2, "", "nowhere is no folder; make it, or name another for x.csv.\n")
+    code, _, err = run(*compare, "x.xlsx")
+    assert code == 2
+    assert "tables are written as .csv" in err
+
+
+def test_a_comparison_that_cannot_be_written_is_printed_all_the_same(run, table, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device", "x.csv")
+
+    monkeypatch.setattr("skmtl.tables.write_table", full)
+    compare = ("compare", "table.csv", *TARGETS, "--methods", "trace", "--kernel", "linear", "--out", "x.csv")
+    code, out, err = run(*compare)
+    assert (code, err) == (2, "x.csv: No space left on device.\n")
+    assert "(all tasks)" in out
+
+
+def test_a_model_whose_parts_were_changed_is_called_damaged(run, table, tmp_path):
+    fit(run, *GIVEN)
+    model = load_model("run/model.skops")
+    model[-1].task_names_ = np.array(model[-1].task_names_.tolist() * 2)
+    save_model(model, "changed.skops")
+    code, _, err = run("predict", "changed.skops", "table.csv", "--out", "p.csv")
+    assert (code, err.count("\n")) == (2, 1)
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_names_are_written_in_one_line(run, table):
+    code, _, err = run("fit", "table.csv", "--out", "run", "--targets", "u\nv")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "write them in one line, with commas between them" in err
+
+
+def test_closed_streams_end_nothing(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    monkeypatch.setattr(sys, "argv", ["skmtl", "methods"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    sys.stdout.close()
+    sys.stderr.close()
+    assert ended.value.code == 0
 
 
 def test_what_is_there_is_not_overwritten(run, table, tmp_path):

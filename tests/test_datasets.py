@@ -1,5 +1,7 @@
 """The generator keeps its promises; the loaders read what is there and say what is not."""
 
+import contextlib
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -257,6 +259,53 @@ def test_animals_say_what_is_missing(awa):
         load_awa(awa)
 
 
+def arrays(**other):
+    content = {
+        "X_lo": np.ones((3, 2), dtype=np.uint8),
+        "X_hi": np.zeros((3, 2), dtype=np.uint8),
+        "y": np.array([0, 1, 2]),
+        "class_names": np.array(["ox", "polar+bear", "bat"]),
+        "predicates": np.array(["black", "flies"]),
+        "predicate_matrix": np.array([[1, 0], [0, 0], [1, 1]]),
+    }
+    return {**content, **other}
+
+
+def test_damaged_arrays_of_animals_are_refused(awa):
+    np.savez(awa / "awa_surf.npz", **arrays())
+    assert load_awa(awa).X.tolist() == [[1, 1]] * 3
+    for other, words in [
+        ({"y": np.array([0, 1])}, r"shapes are \(3, 2\) and \(2,\)"),
+        ({"X_lo": np.ones((2, 2), dtype=np.uint8)}, "of one shape"),
+        ({"predicate_matrix": np.array([["1", "0"]] * 3)}, "all else numbers"),
+        ({"class_names": np.arange(3)}, "names must be text"),
+    ]:
+        np.savez(awa / "awa_surf.npz", **arrays(**other))
+        with pytest.raises(ValueError, match=words):
+            load_awa(awa)
+    whole = (awa / "awa_surf.npz").read_bytes()
+    for content in (b"", b"PK no archive", whole[:200], whole[:60] + b"?" * 20 + whole[80:]):
+        (awa / "awa_surf.npz").write_bytes(content)
+        with pytest.raises(ValueError, match=r"is no file of arrays, or it is damaged.*Lampert"):
+            load_awa(awa)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("classes.txt", "", "classes.txt names nothing"),
+        ("surf/bat.txt", "", "bat.txt has no numbers"),
+        ("predicate-matrix-binary.txt", "yes no", "is not a table of numbers"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:loadtxt:UserWarning")
+def test_lists_of_animals_that_say_nothing_are_refused(awa, name, text, words):
+    write_features(awa / "surf", per_image=False)
+    (awa / name).write_text(text)
+    with pytest.raises(ValueError, match=words):
+        load_awa(awa)
+
+
 # School
 
 
@@ -287,6 +336,29 @@ def test_school_says_what_is_missing(tmp_path):
     savemat(tmp_path / "school.mat", {"X": np.eye(2)})
     with pytest.raises(ValueError, match="has no variable Y"):
         load_school(tmp_path)
+
+
+def test_a_damaged_school_is_refused_with_a_sentence(tmp_path, rng):
+    write_school(tmp_path / "whole.mat")
+    whole = np.frombuffer((tmp_path / "whole.mat").read_bytes(), dtype=np.uint8)
+    contents = [b"", b"no file of MATLAB", whole[: len(whole) // 2].tobytes()]
+    for _ in range(20):
+        changed = whole.copy()
+        changed[rng.integers(128, len(whole), 10)] ^= rng.integers(1, 256, 10).astype(np.uint8)
+        contents.append(changed.tobytes())
+    for content in contents:
+        (tmp_path / "school.mat").write_bytes(content)
+        # A change that nobody can see may pass.
+        with contextlib.suppress(ValueError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            load_school(tmp_path)
+    (tmp_path / "school.mat").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"school.mat is no file of MATLAB, or it is damaged.*Inner London"):
+        load_school(tmp_path)
+    for cells in (np.array([["a", "b"]], dtype=object), np.empty((1, 0), dtype=object)):
+        savemat(tmp_path / "school.mat", {"X": cells, "Y": cells})
+        with pytest.raises(ValueError, match="X "):
+            load_school(tmp_path)
 
 
 # Mulan
@@ -380,6 +452,9 @@ def test_labels_come_from_the_list_beside_the_file(tmp_path):
         load_mulan(tmp_path / "my-set.arff", labels=write(tmp_path, "z.xml", text.replace('"y2"', '"zebra"')))
     with pytest.raises(ValueError, match="not an XML list"):
         load_mulan(tmp_path / "my-set.arff", labels=write(tmp_path, "z.xml", "labels"))
+    strange = '<?xml version="1.0" encoding="klingon"?>' + text
+    with pytest.raises(ValueError, match="is not an XML list of labels"):
+        load_mulan(tmp_path / "my-set.arff", labels=write(tmp_path, "z.xml", strange))
     with pytest.raises(FileNotFoundError, match=r"gone\.xml, the list of labels"):
         load_mulan(tmp_path / "my-set.arff", labels=tmp_path / "gone.xml")
 
@@ -497,3 +572,10 @@ def test_real_school(data_folder):
     sizes = np.bincount(school.tasks)
     assert (school.X.shape, len(sizes), sizes.min(), sizes.max()) == ((15362, 28), 139, 22, 251)
     assert (school.y.min(), school.y.max()) == (1, 70)
+
+
+def test_a_list_of_values_beyond_the_reader_is_refused(tmp_path):
+    file = tmp_path / "long.arff"
+    file.write_text("@relation r\n@attribute a {" + "x" * 200_000 + "}\n@attribute b numeric\n@data\n")
+    with pytest.raises(ValueError, match="is no list of values"):
+        read_arff(file)

@@ -25,6 +25,7 @@ def main() -> None:
             raise
         print(INSTALL, file=sys.stderr)
         raise SystemExit(2) from None
+    open_streams()
     try:
         with ended_by_signals():
             raise SystemExit(run(app))
@@ -36,6 +37,13 @@ def main() -> None:
         raise SystemExit(2) from None
     finally:
         flush_output()
+
+
+def open_streams() -> None:
+    """Let what is printed go nowhere where a shell has closed a stream (>&-), which Python takes for none at all."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
 
 
 def make_app() -> Any:

@@ -52,10 +52,13 @@ def compare(
     search = method.make_search(problem)
     with warnings_as_notes(), working() as work:
         comparison, reasons = compare_table(problem, names, search=search, kernels=method.kernels, callback=work.show)
+    try:
         if out is not None:
             write_table(comparison, out)
-    say(f"{table}: {len(problem.X):,} rows.", *problem.notes, *reasons)
-    show_comparison(comparison)
+    finally:
+        # Where it cannot be written, it is not lost.
+        say(f"{table}: {len(problem.X):,} rows.", *problem.notes, *reasons)
+        show_comparison(comparison)
     if out is not None:
         print(f"Wrote {out}")
     if work.interrupted:

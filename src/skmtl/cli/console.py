@@ -151,9 +151,17 @@ def make_folder(folder: Path, *, overwrite: bool = False) -> None:
 
 
 def check_new(path: Path, *, overwrite: bool) -> None:
-    """A file that is there already is only replaced when that is asked for; said before the work starts."""
+    """A table can be written there, and one that is there is only replaced when that is asked for.
+
+    Said before the work starts.
+    """
+    from skmtl.tables.files import check_ending
+
+    check_ending(path)
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file.")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path.parent} is no folder; make it, or name another for {path.name}.")
     # A device, such as /dev/null, is not replaced by what is written to it.
     if path.is_file() and not overwrite:
         raise ValueError(f"{path} is there already; name another file, or say --overwrite to replace it.")

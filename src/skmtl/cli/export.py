@@ -17,6 +17,6 @@ def export(
     """Write the learned task graph for Gephi, Cytoscape, networkx, D3 or a spreadsheet."""
     from skmtl.export import write_graph
 
-    with warnings_as_notes():
-        write_graph(o.load_file(model), out)
+    with warnings_as_notes(), o.model_of(model) as fitted:
+        write_graph(fitted, out)
     print(f"Wrote {out}")

@@ -85,7 +85,8 @@ def fit_file(
         say(*opening)
     with warnings_as_notes(), working() as work:
         result = _fit(problem, method, work, out)
-        files = _write(out, result, about(table, problem, result))
+        with work.finishing():
+            files = _write(out, result, about(table, problem, result))
     if not sys.stdout.isatty():
         # In a pipe nothing is printed before all files are written: whoever reads it may stop at any line.
         say(*opening)
@@ -106,7 +107,8 @@ def fit_large(
         result = _fit(problem, method, work, out)
         work.show({"step": "fitting all rows in blocks"})
         result = replace(result, model=refit_blocks(result.model, sampled, n_components=method.n_components))
-        files = _write(out, result, {**about(table, problem, result), "rows": n})
+        with work.finishing():
+            files = _write(out, result, {**about(table, problem, result), "rows": n})
     say(f"{table}: {n:,} rows, {len(problem.X):,} of them in the sample that chose and judged.", *problem.notes)
     _finish(files, result, work)
 
@@ -130,7 +132,8 @@ def _fit(problem: "TableProblem", method: "MethodOptions", work: Work, out: Path
         where = f"Interrupted while {work.step}" if work.step else "Interrupted"
         left = "nothing was written"
         if finished:
-            save_model(finished[0], out / MODEL)
+            with work.finishing():
+                save_model(finished[0], out / MODEL)
             left = f"{out / MODEL} is written and can predict, scores and report are not"
         raise KeyboardInterrupt(f"{where}; {left}.") from None
 
@@ -166,6 +169,16 @@ def _write(out: Path, result: "TableFit", facts: dict[str, Any]) -> list[Path]:
 
 
 def _finish(files: list[Path], result: "TableFit", work: Work) -> None:
+    """Print what came out. Ctrl-C may end that, but nothing is lost any more."""
+    try:
+        _show(files, result)
+    except KeyboardInterrupt:
+        work.interrupted = True
+    if work.interrupted:
+        raise KeyboardInterrupt("Interrupted; what was finished is written.")
+
+
+def _show(files: list[Path], result: "TableFit") -> None:
     """Print scores per task, the strongest relations and the certificate, and what was written."""
     from skmtl.model_selection.verdict import method_name
     from skmtl.report import read_aloud
@@ -181,8 +194,6 @@ def _finish(files: list[Path], result: "TableFit", work: Work) -> None:
     print(f"Certificate: {estimator.solution_.certificate}")
     for path in files:
         say(f"Wrote {path}")
-    if work.interrupted:
-        raise KeyboardInterrupt("Interrupted; what was finished is written.")
 
 
 def _show_used(relations: Any, left_out: list[str], beside: str) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -170,7 +171,10 @@ Scheduler = Annotated[
 
 def names_in(text: str) -> list[str]:
     """Names separated by commas; in double quotes they may hold some."""
-    names = next(csv.reader([text], skipinitialspace=True), [])
+    try:
+        names = next(csv.reader([text], skipinitialspace=True), [])
+    except csv.Error:
+        raise ValueError(f"{text!r} is no list of names; write them in one line, with commas between them.") from None
     return [name.strip() for name in names if name.strip()]
 
 
@@ -224,6 +228,17 @@ def _value(text: str) -> int | float | str | list[str]:
         except ValueError:
             continue
     return text
+
+
+@contextmanager
+def model_of(path: Path) -> Iterator[Any]:
+    """The model of a file, of which parts that somebody changed may fail only where they are used."""
+    model = load_file(path)
+    try:
+        yield model
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        what = shorten(f"{type(error).__name__}: {error}", 200, placeholder=" ...")
+        raise ValueError(f"{path} is damaged ({what}); write it again with skmtl fit.") from error
 
 
 def load_file(path: Path) -> Any:

@@ -1,7 +1,7 @@
 """``skmtl predict``: a saved model on new rows."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -52,21 +52,14 @@ def predict(
             raise ValueError("--task-column is not possible with --engine dask; every task is predicted.")
         if keep or kind != "predictions":
             raise ValueError("--keep, --proba and --scores are not possible with --engine dask; leave them out.")
-        with warnings_as_notes(), o.connected(scheduler):
-            n_parts = predict_blocks(o.load_file(model), table, out, written)
+        with warnings_as_notes(), o.connected(scheduler), o.model_of(model) as fitted:
+            n_parts = predict_blocks(fitted, table, out, written)
         print(f"Wrote {out}: {_count(n_parts, 'part')}.")
         return
     check_new(out, overwrite=overwrite)
-    with warnings_as_notes():
-        predictions = predict_table(
-            o.load_file(model),
-            table,
-            written,
-            task_column=task_column,
-            keep=o.names_in(keep),
-            kind=kind,
-            interval=interval,
-        )
+    asked: dict[str, Any] = {"task_column": task_column, "keep": o.names_in(keep), "kind": kind, "interval": interval}
+    with warnings_as_notes(), o.model_of(model) as fitted:
+        predictions = predict_table(fitted, table, written, **asked)
         write_table(predictions, out)
     print(f"Wrote {out}: {_count(len(predictions), 'row')}, {_count(len(predictions.columns), 'column')}.")
 

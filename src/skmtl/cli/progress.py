@@ -25,6 +25,7 @@ class Work:
 
     def __init__(self, bars: Any = None) -> None:
         self.interrupted, self.step = False, ""
+        self._finishing = False
         self._bars = bars
         self._bar = None if bars is None else bars.add_task("", visible=False)
         self._began = self._spoke = time.monotonic()
@@ -44,6 +45,21 @@ class Work:
         elif time.monotonic() - self._spoke >= LINE_EVERY:
             self._spoke = time.monotonic()
             print(f"{text}{self._how_far(done, total)}", file=sys.stderr, flush=True)
+
+    @contextmanager
+    def finishing(self) -> Iterator[None]:
+        """Let files be written to the last: Ctrl-C is remembered, and interrupts nothing."""
+        self._finishing = True
+        try:
+            yield
+        finally:
+            self._finishing = False
+
+    def interrupt(self) -> None:
+        """Remember that Ctrl-C was pressed, and end what can be ended."""
+        self.interrupted = True
+        if not self._finishing:
+            raise KeyboardInterrupt
 
     def _how_far(self, done: float, total: float | None) -> str:
         """How much is done, and how long the rest will take if it goes on like this."""
@@ -77,11 +93,7 @@ def _interruptible(work: Work) -> Iterator[Work]:
         yield work
         return
 
-    def remember(number: int, frame: Any) -> None:
-        work.interrupted = True
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, remember)
+    before = signal.signal(signal.SIGINT, lambda number, frame: work.interrupt())
     try:
         yield work
     finally:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+from textwrap import shorten
 
 import numpy as np
 import pandas as pd
@@ -152,7 +153,10 @@ def _column(line: str, file: Path) -> Column:
 def _split_values(text: str) -> list[str]:
     """Values of a nominal column, without quotes and blanks."""
     quote = '"' if '"' in text and "'" not in text else "'"
-    return [value.strip() for value in next(csv.reader([text], quotechar=quote, skipinitialspace=True))]
+    try:
+        return [value.strip() for value in next(csv.reader([text], quotechar=quote, skipinitialspace=True))]
+    except csv.Error as error:
+        raise ValueError(f"{{{shorten(text, 80)}}} is no list of values: {error}.") from None
 
 
 def _parse_dense(rows: list[str], columns: tuple[Column, ...]) -> pd.DataFrame:

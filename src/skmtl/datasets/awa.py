@@ -137,38 +137,52 @@ def load_awa(folder: PathLike, *, features: str | None = None, callback: Progres
     root = check_folder(folder, NAME, SOURCE)
     if features is None and (root / ARRAYS).is_file():
         check_files(root, SPLIT, SOURCE)
-        X, y, class_names, predicates, matrix = _read_arrays(root / ARRAYS)
+        X, y, class_names, predicates, matrix = _unpack(root / ARRAYS)
     else:
         check_files(root, SPLIT + LISTS, SOURCE)
         class_names, predicates = _read_list(root / "classes.txt"), _read_list(root / "predicates.txt")
-        matrix = np.loadtxt(root / "predicate-matrix-binary.txt", ndmin=2)
+        matrix = _read_numbers(root / "predicate-matrix-binary.txt", one=False)
         X, y = _read_texts(_feature_folder(root, features, class_names[0]), class_names, callback)
     train, test = (_read_list(root / name) for name in SPLIT)
-    _check(root, y, class_names, predicates, matrix, train + test)
+    _check(root, X, y, class_names, predicates, matrix, train + test)
     return Animals(X, y, class_names, predicates, matrix.astype(np.int8), train, test)
 
 
 Parts = tuple[Counts, NDArray[np.intp], tuple[str, ...], tuple[str, ...], Array]
 
 
-def _read_arrays(file: Path) -> Parts:
+def _unpack(file: Path) -> Parts:
     """Everything but the split, from one file of arrays."""
-    with np.load(file, allow_pickle=False) as content:
-        absent = {"X_lo", "X_hi", "y", "class_names", "predicates", "predicate_matrix"} - set(content.files)
-        if absent:
-            raise ValueError(
-                f"{file} has no {', '.join(sorted(absent))}; it holds {', '.join(content.files)}. {SOURCE}"
-            )
-        X = content["X_hi"].astype(np.int32)
-        X <<= 8
-        X += content["X_lo"]
-        names, predicates = (tuple(content[name].tolist()) for name in ("class_names", "predicates"))
-        return X, content["y"].astype(np.intp), names, predicates, content["predicate_matrix"]
+    content = _read_arrays(file)
+    absent = {"X_lo", "X_hi", "y", "class_names", "predicates", "predicate_matrix"} - set(content)
+    if absent:
+        raise ValueError(f"{file} has no {', '.join(sorted(absent))}; it holds {', '.join(content)}. {SOURCE}")
+    text = [name for name in content if (content[name].dtype.kind in "US") != (name in ("class_names", "predicates"))]
+    if text or content["X_lo"].shape != content["X_hi"].shape:
+        raise ValueError(f"{file}: names must be text, all else numbers, and X_lo and X_hi of one shape. {SOURCE}")
+    X = content["X_hi"].astype(np.int32)
+    X <<= 8
+    X += content["X_lo"]
+    names, predicates = (tuple(content[name].ravel().tolist()) for name in ("class_names", "predicates"))
+    return X, content["y"].astype(np.intp), names, predicates, content["predicate_matrix"]
+
+
+def _read_arrays(file: Path) -> dict[str, Counts]:
+    """The arrays of a file by name."""
+    try:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as content:
+            return dict(content)
+    except Exception as error:
+        # The reader trusts what it reads, and fails wherever that leads it.
+        raise ValueError(f"{file} is no file of arrays, or it is damaged ({error}). {SOURCE}") from error
 
 
 def _read_list(file: Path) -> tuple[str, ...]:
     """Last word of every line: lists come with and without line numbers."""
-    return tuple(line.split()[-1] for line in file.read_text(encoding="utf-8").splitlines() if line.strip())
+    names = tuple(line.split()[-1] for line in file.read_text(encoding="utf-8").splitlines() if line.strip())
+    if not names:
+        raise ValueError(f"{file} names nothing. {SOURCE}")
+    return names
 
 
 def _feature_folder(root: Path, features: str | None, first_class: str) -> Path:
@@ -222,6 +236,8 @@ def _read_numbers(file: Path, *, one: bool) -> Array:
         numbers = np.array(file.read_text().split(), dtype=float)[None] if one else np.loadtxt(file, ndmin=2)
     except ValueError as error:
         raise ValueError(f"{file} is not a table of numbers separated by blanks: {error}") from None
+    if not numbers.size:
+        raise ValueError(f"{file} has no numbers. {SOURCE}")
     return numbers
 
 
@@ -233,6 +249,7 @@ def _whole(X: Array) -> Counts:
 
 def _check(
     root: Path,
+    X: Counts,
     y: NDArray[np.intp],
     class_names: tuple[str, ...],
     predicates: tuple[str, ...],
@@ -245,6 +262,8 @@ def _check(
             f"{root}: the predicate matrix must hold 0 and 1 for {len(class_names)} classes and {len(predicates)} "
             f"predicates, but has shape {matrix.shape} and values from {matrix.min():g} to {matrix.max():g}."
         )
+    if X.ndim != 2 or y.shape != (len(X),) or not len(y):
+        raise ValueError(f"{root}: there must be a row for each class index, but shapes are {X.shape} and {y.shape}.")
     if y.min() < 0 or y.max() >= len(class_names):
         raise ValueError(f"{root}: class indices go from {y.min()} to {y.max()}, but there are {len(class_names)}.")
     unknown = sorted(set(split) - set(class_names))

@@ -157,7 +157,8 @@ def _named_places(file: Path, table: ArffTable, listed: Path) -> list[int]:
         raise FileNotFoundError(f"{listed}, the list of labels for {file.name}, does not exist. {SOURCE}")
     try:
         elements = ElementTree.parse(listed).getroot().iter()
-    except ElementTree.ParseError as error:
+    except (ElementTree.ParseError, LookupError) as error:
+        # An encoding that is not known is the second.
         raise ValueError(f"{listed} is not an XML list of labels: {error}.") from None
     names = {element.get("name") for element in elements if element.tag.rpartition("}")[2] == "label"}
     places = [place for place, column in enumerate(table.columns) if column.name in names]

@@ -92,12 +92,21 @@ def load_school(path: PathLike) -> School:
     file = file / "school.mat" if file.is_dir() else file
     if not file.is_file():
         raise FileNotFoundError(f"{file} does not exist. {SOURCE}")
-    content = loadmat(file)
+    try:
+        content = loadmat(file)
+    except Exception as error:
+        # The reader trusts what it reads, and fails wherever that leads it.
+        raise ValueError(f"{file} is no file of MATLAB, or it is damaged ({error}). {SOURCE}") from error
     absent = [name for name in ("X", "Y") if name not in content]
     if absent:
         raise ValueError(f"{file} has no variable {' and '.join(absent)}; two cell arrays X and Y are needed. {SOURCE}")
     # Stored as bytes: convert before anything is added up.
-    X, Y = ([np.asarray(cell, dtype=float) for cell in content[name].ravel()] for name in ("X", "Y"))
+    try:
+        X, Y = ([np.asarray(cell, dtype=float) for cell in content[name].ravel()] for name in ("X", "Y"))
+    except (TypeError, ValueError):
+        raise ValueError(f"{file}: X and Y must be cell arrays of numbers. {SOURCE}") from None
+    if not X or any(x.ndim != 2 or x.shape[1] != X[0].shape[1] for x in X):
+        raise ValueError(f"{file}: X must hold a table for each school, all with the same columns. {SOURCE}")
     rows, scores = [len(x) for x in X], [y.size for y in Y]
     if rows != scores:
         raise ValueError(f"{file}: X and Y must hold as many rows for each school, but hold {rows} and {scores}.")

@@ -4,8 +4,10 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from skmtl._files import write_whole
@@ -18,6 +20,8 @@ from skmtl.tables import prepared_names, write_table
 
 MODEL, SCORES, RELATIONS = "model.skops", "scores.csv", "relations.csv"
 SUMMARY, REPORT = "summary.json", "report.html"
+# Letters of an error that a sentence repeats.
+MOST_QUOTED = 200
 
 PathLike = str | os.PathLike[str]
 
@@ -139,7 +143,7 @@ def render_again(folder: PathLike) -> Path:
         raise ValueError(f"{folder} has no {SUMMARY}; name the folder that skmtl fit --out left.")
     try:
         summary = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is damaged ({error}); run skmtl fit again.") from error
     if not isinstance(summary, dict) or "tasks" not in summary:
         raise ValueError(f"{path} is not the summary of a run; run skmtl fit again.")
@@ -150,10 +154,12 @@ def render_again(folder: PathLike) -> Path:
 def _render_file(path: Path, summary: dict[str, Any]) -> str:
     """The page of a summary that somebody may have changed."""
     try:
-        return render(summary)
+        # Numbers that nobody computes with would only be warned of.
+        with np.errstate(divide="raise", over="raise", invalid="raise"):
+            return render(summary)
     except ImportError:
         raise
     except Exception as error:
         # What is missing, or of another type, fails wherever the page needs it.
-        what = " ".join(str(error).split())
+        what = shorten(str(error), MOST_QUOTED, placeholder=" ...")
         raise ValueError(f"{path} is damaged ({type(error).__name__}: {what}); run skmtl fit again.") from error

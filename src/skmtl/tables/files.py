@@ -146,14 +146,19 @@ def write_table(frame: pd.DataFrame, path: PathLike) -> None:
     >>> again.equals(table)
     True
     """
-    ending = Path(path).suffix.lower()
-    if ending in (*WORKBOOKS, *FOREIGN, *COMPRESSED):
-        raise ValueError(f"{path}: tables are written as .csv, which spreadsheets open, or .parquet; not as {ending}.")
+    check_ending(path)
     with written_whole(path) as stream:
         if is_parquet(path):
             frame.rename(columns=str).to_parquet(stream, index=False)
         else:
             stream.write(without_formulas(frame).to_csv(index=False).encode())
+
+
+def check_ending(path: PathLike) -> None:
+    """That a table can be written as the file's name says."""
+    ending = Path(path).suffix.lower()
+    if ending in (*WORKBOOKS, *FOREIGN, *COMPRESSED):
+        raise ValueError(f"{path}: tables are written as .csv, which spreadsheets open, or .parquet; not as {ending}.")
 
 
 def read_matrix(path: PathLike, names: Sequence[str]) -> Any:
