@@ -27,6 +27,13 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 NEW = 1.0
 
 
+def check_is_file(path: str | os.PathLike[str], advice: str) -> None:
+    """What is there must be a file or a folder: reading a device may never end, and a pipe can be read only once."""
+    path = Path(path)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ValueError(f"{path} is a device or a pipe; {advice}.")
+
+
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
     """Write a file whole or not at all; text in UTF-8."""
     with written_whole(path) as stream:

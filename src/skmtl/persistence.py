@@ -16,7 +16,7 @@ from sklearn.model_selection import BaseCrossValidator, BaseShuffleSplit
 from sklearn.utils.validation import check_is_fitted
 
 from skmtl._archives import check_references, check_sizes
-from skmtl._files import write_whole
+from skmtl._files import check_is_file, write_whole
 from skmtl._validation import import_extra
 from skmtl._version import __version__
 
@@ -103,8 +103,7 @@ def load_model(path: PathLike) -> Any:
     0.1
     """
     path = Path(path)
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        raise ValueError(f"{path} is a device or a pipe; name a file that save_model or skmtl fit wrote.")
+    check_is_file(path, "name a file that save_model or skmtl fit wrote")
     content = path.read_bytes()
     written_by = _read_version(path, content)
     if written_by != __version__:

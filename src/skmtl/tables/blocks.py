@@ -1,6 +1,7 @@
 """Tables larger than memory, through Dask: parameters from a sample, the fit from all rows, predictions in parts."""
 
 from collections.abc import Collection
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,12 @@ from skmtl._validation import import_extra
 from skmtl.model_selection.landmark_choice import LANDMARKS
 from skmtl.tables.columns import FeatureColumns
 from skmtl.tables.csv_files import TableFormat
-from skmtl.tables.files import PathLike, check_columns, is_parquet
+from skmtl.tables.files import PathLike, check_cells, check_columns, check_csv, check_path, is_parquet, is_workbook
 from skmtl.tables.pipeline import PREPARE, TASKS, TablePipeline, feature_columns
 from skmtl.tables.predicting import predict_frame
 from skmtl.tables.problem import ColumnRoles, TableProblem, check_labels, check_names, make_problem, with_labels
 from skmtl.tables.targets import check_several
+from skmtl.tables.unreadable import csv_said, parquet_said
 
 # Rows on which parameters are chosen and features are prepared.
 SAMPLE = 2000
@@ -59,14 +61,35 @@ def read_blocks(path: PathLike, written: TableFormat | None = None, *, text: Col
     76
     """
     frames, path = import_extra("dask.dataframe", "dask"), Path(path)
-    if not path.exists():
-        raise ValueError(f"{path} does not exist.")
-    if is_parquet(path) or path.is_dir():
-        return frames.read_parquet(path)
+    check_path(path)
+    if is_workbook(path):
+        raise ValueError(f"{path} is a workbook, which is read whole; save it as CSV or Parquet to read it in blocks.")
+    if _holds_parquet(path):
+        with parquet_said(path):
+            if path.is_file():
+                # What pandas wrote about the columns would else be read together with their values, far from here.
+                with import_extra("pyarrow.parquet", "dask").ParquetFile(path) as whole:
+                    whole.read_row_groups([], use_pandas_metadata=True).to_pandas()
+            return frames.read_parquet(path)
     given = written or TableFormat()
-    options = {"sep": given.delimiter or ",", "encoding": given.encoding or "utf-8-sig", "skipinitialspace": True}
+    # Nothing is recognized: the whole file would have to be read.
+    given = replace(given, delimiter=given.delimiter or ",", encoding=given.encoding or "utf-8-sig")
+    options: dict[str, Any] = {"sep": given.delimiter, "encoding": given.encoding, "skipinitialspace": True}
     options |= {"decimal": given.decimal or ".", "thousands": given.thousands, "sample": BYTES_FOR_TYPES}
-    return frames.read_csv(path, dtype=dict.fromkeys(text, str), **options)
+    with csv_said(path):
+        check_csv(path, given)
+        return frames.read_csv(path, dtype=dict.fromkeys(text, str), **options)
+
+
+def _holds_parquet(path: Path) -> bool:
+    return is_parquet(path) or path.is_dir()
+
+
+def _said(path: Path) -> AbstractContextManager[None]:
+    """Say in one sentence why blocks cannot be read, when they are: not all that is wrong shows at the beginning."""
+    if _holds_parquet(path):
+        return parquet_said(path, (import_extra("pyarrow", "dask").ArrowException,))
+    return csv_said(path)
 
 
 @dataclass(frozen=True)
@@ -147,13 +170,16 @@ def sample_blocks(
     roles = roles.in_columns(list(whole.columns))
     check_names(path, whole, roles)
     known = with_labels(whole, roles)
-    sizes = known.map_partitions(len).compute().to_numpy()
+    with _said(Path(path)):
+        sizes = known.map_partitions(len).compute().to_numpy()
     n_rows = int(sizes.sum())
     notes = check_labels(path, len(whole), n_rows)
     # Parts without any label would be nothing to prepare.
     blocks = known.partitions[np.flatnonzero(sizes).tolist()]
     share = min(1.0, (n_sampled or SAMPLE) / n_rows)
-    sample = blocks.sample(frac=share, random_state=0).compute().reset_index(drop=True)
+    with _said(Path(path)):
+        sample = blocks.sample(frac=share, random_state=0).compute().reset_index(drop=True)
+    check_cells(Path(path), sample)
     # Blocks are numbers; words such as yes and no would have to be read in each of them.
     check_several(sample, roles.targets)
     problem = make_problem(sample, roles, source=path)
@@ -254,13 +280,13 @@ def predict_blocks(model: Any, path: PathLike, out: PathLike, written: TableForm
     features = feature_columns(model)
     blocks = read_blocks(path, written, text=() if features is None else features.texts)
     check_columns(path, blocks, [] if features is None else features.names)
-    example = _predict_block(_example_row(features, blocks.columns), model)
-    parts = blocks.map_partitions(_predict_block, model=model, meta=example.iloc[:0])
-    with folder_written_whole(out) as folder:
-        if is_parquet(path) or path.is_dir():
+    none = _predict_rows(model, _example_row(features, blocks.columns)).iloc[:0]
+    parts = blocks.map_partitions(_predict_block, model=model, path=path, none=none, meta=none)
+    with _said(path), folder_written_whole(out) as folder:
+        if _holds_parquet(path):
             parts.to_parquet(folder, write_index=False)
         else:
-            plain = parts.map_partitions(without_formulas, meta=without_formulas(example.iloc[:0]))
+            plain = parts.map_partitions(without_formulas, meta=without_formulas(none))
             plain.to_csv(str(folder / "part-*.csv"), index=False)
     return len([part for part in out.iterdir() if part.suffix in (".csv", ".parquet")])
 
@@ -277,5 +303,11 @@ def _prepare_block(frame: pd.DataFrame, prepare: Any, features: FeatureColumns) 
     return pd.DataFrame(prepare.transform(features.clean(frame)), index=frame.index)
 
 
-def _predict_block(frame: pd.DataFrame, model: Any) -> pd.DataFrame:
+def _predict_block(frame: pd.DataFrame, model: Any, path: Path, none: pd.DataFrame) -> pd.DataFrame:
+    check_cells(path, frame)
+    # Files without rows are parts of a folder too, and no estimator of scikit-learn takes them.
+    return _predict_rows(model, frame) if len(frame) else none
+
+
+def _predict_rows(model: Any, frame: pd.DataFrame) -> pd.DataFrame:
     return predict_frame(model, frame).rename(columns=str)

@@ -199,7 +199,8 @@ def holds_numbers(column: "pd.Series[Any]") -> bool:
     """Whether all values are numbers or truth values."""
     if pd.api.types.is_numeric_dtype(column.dtype):
         return not pd.api.types.is_complex_dtype(column.dtype)
-    return bool(column.dropna().map(lambda value: isinstance(value, NUMBERS)).all())
+    # Objects: of categories or text, pandas may make answers that are categories or text again.
+    return bool(column.dropna().astype(object).map(lambda value: isinstance(value, NUMBERS)).all())
 
 
 def first_text(column: "pd.Series[Any]") -> Any:

@@ -11,9 +11,17 @@ from typing import Any
 
 import pandas as pd
 
-COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
+from skmtl.tables.unreadable import COMPRESSED
+
 DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
-BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+# That of UTF-32 first: one of UTF-16 is the beginning of it.
+BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 # Spaces that people and spreadsheets put between thousands.
 SPACES = " \u00a0\u202f\u2009"
 # Values of a column that are looked at to see how its numbers are written.
@@ -36,7 +44,7 @@ class TableFormat:
         The mark between thousands; by default a point beside a decimal comma, and a comma where numbers show it. Only
         digits in threes are taken for thousands, so that dates stay as they are.
     encoding : str, optional
-        The encoding; by default UTF-8, UTF-16 where the file begins with its mark, and else Windows-1252.
+        The encoding; by default UTF-8, UTF-16 or UTF-32 where the file begins with its mark, and else Windows-1252.
 
     See Also
     --------
@@ -55,7 +63,11 @@ class TableFormat:
     encoding: str | None = None
 
     def check(self) -> None:
-        """Raise ``ValueError`` for marks that cannot be told apart."""
+        """Raise ``ValueError`` for marks that are none or cannot be told apart, and for an encoding that is none."""
+        if self.delimiter and (len(self.delimiter) > 1 or not self.delimiter.isascii() or self.delimiter in '\n\r\0"'):
+            raise ValueError(
+                f"delimiter={self.delimiter!r} is no delimiter; choose one character such as ',', ';', '|' or a tab."
+            )
         if self.decimal not in (None, ".", ","):
             raise ValueError(f"decimal={self.decimal!r} is no decimal mark; choose '.' or ','.")
         if self.thousands is not None and (len(self.thousands) != 1 or self.thousands.isalnum()):
@@ -69,8 +81,9 @@ class TableFormat:
         if self.delimiter is not None and self.delimiter == self.decimal:
             raise ValueError(f"delimiter and decimal mark are both {self.delimiter!r}; name another delimiter.")
         try:
-            codecs.lookup(self.encoding or "utf-8")
-        except LookupError as error:
+            # Not codecs.lookup, which also knows codecs that are not of text, such as hex.
+            "a".encode(self.encoding or "utf-8")
+        except (LookupError, ValueError) as error:
             raise ValueError(
                 f"encoding={self.encoding!r} is not known; name one such as utf-8, utf-16 or latin-1."
             ) from error
@@ -80,7 +93,7 @@ def read_csv(path: Path, written: TableFormat, text: Collection[str]) -> tuple[p
     """A CSV file, and sentences about what was recognized in it; raises what pandas raises."""
     notes = []
     encoding = written.encoding or find_encoding(path)
-    if written.encoding is None and encoding not in ("utf-8-sig", "utf-16"):
+    if written.encoding is None and encoding not in BYTE_ORDER_MARKS.values():
         notes.append(f"The file is not in UTF-8; it was read as {encoding} (--encoding, where that is wrong).")
     header = first_row(path, encoding)
     delimiter = written.delimiter or _find_delimiter(path, header)
@@ -135,7 +148,7 @@ def first_row(path: Path, encoding: str) -> str:
     """The header as it stands in the file; empty where there is none."""
     # One column, whatever it holds: no delimiter is a mark that no text has.
     options: Any = {"sep": "\x1f", "header": None, "nrows": 1, "dtype": str, "quoting": csv.QUOTE_NONE}
-    frame = pd.read_csv(path, encoding=encoding, keep_default_na=False, engine="python", **options)
+    frame = pd.read_csv(path, encoding=encoding, keep_default_na=False, engine="c", **options)
     return str(frame.iloc[0, 0])
 
 

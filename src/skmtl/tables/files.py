@@ -1,9 +1,7 @@
 """Tables in and out: CSV, Parquet and workbooks, with one sentence for everything that can be wrong with a file."""
 
 import os
-import re
 import sys
-import zipfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
@@ -12,9 +10,10 @@ from typing import Any
 
 import pandas as pd
 
-from skmtl._files import without_formulas, written_whole
+from skmtl._files import check_is_file, without_formulas, written_whole
 from skmtl._validation import import_extra
-from skmtl.tables.csv_files import COMPRESSED, DELIMITERS, TableFormat, find_encoding, first_row, read_csv, split_row
+from skmtl.tables.csv_files import DELIMITERS, TableFormat, find_encoding, first_row, read_csv, split_row
+from skmtl.tables.unreadable import COMPRESSED, csv_said, first_line, workbook_said
 
 PathLike = str | os.PathLike[str]
 
@@ -97,23 +96,19 @@ def read_with_notes(
     path = Path(path)
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a CSV or Parquet file in it.")
-    if not path.exists():
-        raise ValueError(f"{path} does not exist{_did_you_mean(path.name, _names_beside(path))}.")
-    kind = path.suffix.lower()
-    if kind in FOREIGN:
-        raise ValueError(f"{path} is {FOREIGN[kind]}; save it as CSV, Parquet or .xlsx.")
+    check_path(path)
     notes: list[str] = []
     try:
         if is_parquet(path):
             frame = _read_parquet(path)
-        elif kind in WORKBOOKS:
+        elif is_workbook(path):
             frame, notes = _read_workbook(path, text)
         else:
             frame, notes = _read_csv(path, written or TableFormat(), text)
     except OSError as error:
         raise ValueError(f"{path} cannot be read ({error.strerror or error}); check the rights of the file.") from error
     check_unique_names(path, list(frame.columns))
-    _check_cells(path, frame)
+    check_cells(path, frame)
     if len(frame) == 0:
         raise ValueError(f"{path} has a header but no rows; add data below the header.")
     return frame, notes
@@ -183,6 +178,21 @@ def is_parquet(path: PathLike) -> bool:
     return Path(path).suffix.lower() in PARQUET
 
 
+def is_workbook(path: PathLike) -> bool:
+    """Whether a file is a workbook that can be read, by its name."""
+    return Path(path).suffix.lower() in WORKBOOKS
+
+
+def check_path(path: Path) -> None:
+    """There must be a file or folder of this name, and no file that only another program can read."""
+    if not path.exists():
+        raise ValueError(f"{path} does not exist{_did_you_mean(path.name, _names_beside(path))}.")
+    check_is_file(path, "save the table as a file, for it is read more than once")
+    kind = path.suffix.lower()
+    if kind in FOREIGN:
+        raise ValueError(f"{path} is {FOREIGN[kind]}; save it as CSV, Parquet or .xlsx.")
+
+
 def check_columns(source: PathLike, frame: Any, names: Iterable[str]) -> None:
     """All names must be columns of a table of pandas or Dask; ``source`` is what messages call it."""
     for name in names:
@@ -202,44 +212,38 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         # A damaged file fails in many ways, and all mean the same; errors of the operating system have a number.
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise ValueError(f"{path} is not a Parquet file, or it is damaged ({_first_line(error)}).") from error
+        raise ValueError(f"{path} is not a Parquet file, or it is damaged ({first_line(error)}).") from error
     return frame.rename(columns=str)
 
 
 def _read_workbook(path: Path, text: Collection[str]) -> tuple[pd.DataFrame, list[str]]:
     """The first sheet of a workbook, and which one that is where there are several."""
     import_extra("openpyxl", "excel")
-    try:
-        with pd.ExcelFile(path, engine="openpyxl") as book:
-            names = [str(name) for name in book.sheet_names]
-            frame = pd.read_excel(book, sheet_name=names[0], dtype=dict.fromkeys(text, str))
-    except (ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is no workbook, or it is damaged ({_first_line(error)}); save it as CSV.") from error
+    with workbook_said(path), pd.ExcelFile(path, engine="openpyxl") as book:
+        # Not its sheet_names, among which are charts.
+        names = [str(sheet.title) for sheet in book.book.worksheets]
+        if not names:
+            raise ValueError("it has no sheet with cells")
+        first = pd.read_excel(book, sheet_name=names[0], header=None, nrows=1)
+        frame = pd.read_excel(book, sheet_name=names[0], dtype=dict.fromkeys(text, str))
+    # Looked at before pandas has renamed the second of two columns with one name.
+    check_unique_names(path, [str(name) for column in first for name in first[column].dropna()])
     several = f"The first of {len(names)} sheets was read, {names[0]!r}."
     return frame.rename(columns=str), [several] if len(names) > 1 else []
 
 
 def _read_csv(path: Path, written: TableFormat, text: Collection[str]) -> tuple[pd.DataFrame, list[str]]:
+    with csv_said(path):
+        check_csv(path, written)
+        return read_csv(path, written, text)
+
+
+def check_csv(path: Path, written: TableFormat) -> None:
+    """A file must be text by its content, with a header of names that are all different; raises what pandas raises."""
     written.check()
     _check_text(path, written.encoding)
-    try:
-        header = first_row(path, written.encoding or find_encoding(path))
-        _check_header(path, split_row(header, written.delimiter or ("\t" if path.suffix.lower() == ".tsv" else ",")))
-        return read_csv(path, written, text)
-    except pd.errors.EmptyDataError as error:
-        raise ValueError(f"{path} is empty; it needs a header and rows below it.") from error
-    except UnicodeError as error:
-        raise ValueError(f"{path} cannot be read ({_first_line(error)}); name its encoding (--encoding).") from error
-    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-        raise ValueError(
-            f"{path} has rows that do not fit its header ({_too_long(error)}); check its quotes and its delimiter."
-        ) from error
-
-
-def _too_long(error: Exception) -> str:
-    """Which row has too many fields, where pandas says so."""
-    found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
-    return _first_line(error) if found is None else "line {1} has {2} fields instead of {0}".format(*found.groups())
+    header = first_row(path, written.encoding or find_encoding(path))
+    _check_header(path, split_row(header, written.delimiter or ("\t" if path.suffix.lower() == ".tsv" else ",")))
 
 
 def _check_text(path: Path, encoding: str | None) -> None:
@@ -276,18 +280,32 @@ def check_unique_names(source: PathLike, names: list[str]) -> None:
         raise ValueError(f"{source} has two columns called {name!r}; give every column its own name.")
 
 
-def _check_cells(path: Path, frame: pd.DataFrame) -> None:
-    """Cells must be numbers, text or the like: no lists, and no numbers larger than those of a computer."""
+def check_cells(path: Path, frame: pd.DataFrame) -> None:
+    """Cells must be numbers, text or the like."""
     for name in frame.columns:
         for cell in frame[name] if pd.api.types.is_object_dtype(frame[name]) else ():
-            if not pd.api.types.is_hashable(cell):
-                raise ValueError(
-                    f"{path}: column {name!r} holds a {type(cell).__name__} in a cell; one value is possible."
-                )
-            if isinstance(cell, int) and abs(cell) > LARGEST:
-                raise ValueError(
-                    f"{path}: column {name!r} holds a number of {len(str(cell))} digits; 308 are possible."
-                )
+            wrong = _wrong_cell(cell)
+            if wrong:
+                raise ValueError(f"{path}: column {name!r} holds {wrong}")
+
+
+def _wrong_cell(cell: Any) -> str:
+    """What is wrong with a cell: no lists, no numbers larger than those of a computer, and no bytes but text."""
+    if not pd.api.types.is_hashable(cell):
+        return f"a {type(cell).__name__} in a cell; one value is possible."
+    if isinstance(cell, int) and abs(cell) > LARGEST:
+        return f"a number of {len(str(cell))} digits; 308 are possible."
+    if isinstance(cell, bytes) and not _is_utf8(cell):
+        return "bytes that are no text; leave it out of the file, or write it as text in UTF-8."
+    return ""
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_number(name: str) -> bool:
@@ -308,7 +326,3 @@ def _names_beside(path: Path) -> list[str]:
 def _did_you_mean(name: str, known: list[str]) -> str:
     near = get_close_matches(name, known, n=1, cutoff=0.5)
     return f" (did you mean {near[0]!r}?)" if near else ""
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
