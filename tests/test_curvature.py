@@ -1,5 +1,7 @@
 """Newton's model of a loss: its Hessian by hand, and how few steps it takes where losses are nearly nothing."""
 
+import itertools
+
 import numpy as np
 import pytest
 from problems import related_tasks
@@ -67,6 +69,34 @@ def test_no_constants_are_better_for_a_slope(name, problem, rng):
     apart = KINDS[name](labels, Phi, h, intercept=False)
     np.testing.assert_array_equal(apart.without_intercepts(slope), slope)
     assert not apart.intercepts(slope).any()
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("doubt", [1.0, 1e-6, 1e-12])
+def test_rows_that_are_sure_of_their_class_keep_their_digits(doubt, intercept, problem, rng):
+    """The Hessian is a sum over pairs of classes, and as exact as its largest entry, however small that is."""
+    Phi, labels, _ = problem
+    h = doubt * rng.uniform(0.5, 1.0, SHAPE)
+    h[np.arange(n), rng.integers(0, n_tasks, n)] = 1.0
+    curvature, R = RowCurvature(labels, Phi, h, intercept=intercept), rng.standard_normal((n_tasks, n_tasks))
+    differences, weights = [], []
+    for s, t in itertools.combinations(range(n_tasks), 2):
+        differences.append(np.einsum("ia,c->iac", Phi, R[s] - R[t]).reshape(n, -1))
+        weights.append(h[:, s] * h[:, t] / h.sum(axis=1))
+    J, w = np.concatenate(differences), np.concatenate(weights)
+    if intercept:
+        J = np.sqrt(w)[:, None] * J
+        pairs = [
+            np.tile(np.eye(n_tasks)[s] - np.eye(n_tasks)[t], (n, 1)) for s, t in itertools.combinations(range(3), 2)
+        ]
+        constants = np.sqrt(w)[:, None] * np.concatenate(pairs)[:, 1:]
+        Q = np.linalg.qr(constants)[0]
+        J, w = J - Q @ (Q.T @ J), np.ones(len(J))
+    expected = J.T @ (w[:, None] * J)
+    np.testing.assert_allclose(curvature.matrix(R), expected, atol=1e-12 * np.abs(expected).max())
+    G = rng.standard_normal((4, n_tasks))
+    moved, products = expected @ G.ravel(), curvature.normal(G @ R.T) @ R
+    np.testing.assert_allclose(products.ravel(), moved, atol=1e-9 * np.abs(moved).max())
 
 
 def counting(cls, calls):

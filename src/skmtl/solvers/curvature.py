@@ -54,14 +54,20 @@ class LabelCurvature:
 
 
 class RowCurvature:
-    """One loss over the tasks of a row, whose Hessian is diag(h) - h h' / sum h."""
+    """One loss over the tasks of a row, whose Hessian is diag(h) - h h' / sum h.
+
+    Rows that are sure of their class leave next to nothing of it: it is taken from differences of scores, and of pairs
+    of tasks, so that h need not cancel.
+    """
 
     def __init__(self, labels: Labels, Phi: Array, h: Array, *, intercept: bool) -> None:
         self._labels, self._Phi, self._h, self._intercept = labels, Phi, h, intercept
         self._shares = h / np.maximum(h.sum(axis=1, keepdims=True), TINY)
+        self._largest = np.argmax(h, axis=1)[:, None]
         self._inverse = _inverse_of_laplacian(h.T @ self._shares)
 
     def times(self, U: Array) -> Array:
+        U = U - np.take_along_axis(np.broadcast_to(U, self._h.shape), self._largest, axis=1)
         return self._h * (U - np.sum(self._shares * U, axis=1, keepdims=True))
 
     def intercepts(self, U: Array) -> Array:
@@ -75,15 +81,19 @@ class RowCurvature:
 
     def matrix(self, R: Array) -> Array:
         Phi, h, shares = self._Phi, self._h, self._shares
-        H = _sum_of_products(self._labels.grams(Phi, h, center=False), R)
-        # Of each row the square of its Phi (x) R'h, over the sum of h.
-        (n, r), k = Phi.shape, R.shape[1]
-        one, other = ((Phi[:, :, None] * (U @ R)[:, None]).reshape(n, r * k) for U in (h, shares))
-        H -= one.T @ other
+        (n, r), (n_tasks, k) = Phi.shape, R.shape
+        # Pairs of tasks have -h_s h_t / sum h, and each task what it has with all others.
+        tasks, own = np.arange(n_tasks), h * (shares @ (1.0 - np.eye(n_tasks)))
+        one, other = ((Phi[:, :, None] * U[:, None]).reshape(n, r * n_tasks) for U in (-h, shares))
+        blocks: Array = (one.T @ other).reshape(r, n_tasks, r, n_tasks)
+        blocks[:, tasks, :, tasks] = self._labels.grams(Phi, own, center=False)
+        H: Array = np.tensordot(np.tensordot(blocks, R, axes=(3, 0)), R, axes=(1, 0)).transpose(0, 3, 1, 2)
+        H = H.reshape(r * k, r * k)
         if self._intercept:
             # With each constant the scores of a task move alike.
-            mixed = (Phi.T @ h)[:, None] * R.T[None]
-            border = mixed.reshape(r * k, -1) - one.T @ shares
+            mixed: Array = (one.T @ shares).reshape(r, n_tasks, n_tasks)
+            mixed[:, tasks, tasks] = Phi.T @ own
+            border = np.tensordot(mixed, R, axes=(1, 0)).transpose(0, 2, 1).reshape(r * k, n_tasks)
             H -= border @ self._inverse @ border.T
         return H
 
