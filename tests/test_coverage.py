@@ -30,6 +30,7 @@ def test_every_label_is_held_out_once(problem):
         for name in Y:
             assert sorted(rows.loc[rows["task"] == name, "observed"]) == sorted(Y[name].dropna())
         assert abs(rows["covered"].mean() - coverage) < 0.12
+        assert np.all((rows["low"] < rows["predicted"]) & (rows["predicted"] < rows["high"]))
     np.testing.assert_array_equal(
         found["covered"], (found["low"] <= found["observed"]) & (found["observed"] <= found["high"])
     )

@@ -8,9 +8,19 @@ import pytest
 from problems import related_tasks
 
 from skmtl import MultiTaskRegressor, compare_methods, edge_stability
+from skmtl.estimators import metric
 from skmtl.estimators.clean import clean
 from skmtl.losses import Square
-from skmtl.model_selection import compare, metric_choice, stability, verdict
+from skmtl.model_selection import (
+    choose_parameters,
+    compare,
+    kernel_choice,
+    landmark_choice,
+    metric_choice,
+    quick_search,
+    stability,
+    verdict,
+)
 from skmtl.model_selection.candidates import Candidate, CandidateScores, choose, learn_all, row_means
 from skmtl.model_selection.folds import _deal_labels
 from skmtl.model_selection.gains import _best_method
@@ -108,3 +118,47 @@ def test_two_tasks_keep_their_mu_and_one_pair_is_always_news(rng):
     assert table["frequency"].tolist() == [1.0]
     assert table.attrs["mu"] == 0.85
     assert np.isnan(table.attrs["false_bound"])
+
+
+def test_relations_as_frequent_and_as_steady_are_ordered_by_their_size():
+    A = np.eye(4)
+    for (a, b), weight in {(0, 1): 0.1, (0, 2): -0.4, (1, 3): 0.2}.items():
+        A[a, b] = A[b, a] = weight
+    table = stability._summarize(np.array([A, A]), np.array(list("abcd")))
+    assert (table["task_a"] + table["task_b"]).tolist() == ["ac", "bd", "ab"]
+
+
+def test_a_difference_shows_where_it_is_half_of_the_last_decimal():
+    last = 10.0**-verdict.MOST_DECIMALS
+    assert [verdict._shows(share * last) for share in (0.4, -0.4, 0.6, -0.6)] == [False, False, True, True]
+
+
+def test_labels_for_widths_are_counted_by_rows_and_by_tasks_that_vary(rng, monkeypatch):
+    asked, count = [], metric.labels_for_widths
+    monkeypatch.setattr(metric, "labels_for_widths", lambda *given: asked.append(given) or count(*given))
+    X, Y = related_tasks(rng, 30, 3, n_features=2)
+    Y[:, 1] = 7.0
+    MultiTaskRegressor("independent", kernel="rbf", metric_rounds=1, metric_rule="task_evidence").fit(X, Y)
+    assert asked == [(30, 2)]
+
+
+@pytest.mark.parametrize(
+    ("kernels", "words"), [(["linear"], "linear kernel, fold"), (["linear", "rbf"], "kernels, fold")]
+)
+def test_a_choice_says_which_kernels_it_tries(kernels, words, rng):
+    states, search = [], quick_search(alphas=[0.1], gammas=[1.0], mus=[0.9], cv=3, metric_rounds=0)
+    choose_parameters(*related_tasks(rng, 30, 2), search=search, kernels=kernels, callback=states.append)
+    parts = [state for state in states if "part" in state]
+    assert parts
+    assert all(state["part"].startswith(words) and state["done"] <= 1.0 for state in parts)
+
+
+def test_more_rows_are_the_second_half_of_a_choice(rng, monkeypatch):
+    monkeypatch.setattr(kernel_choice, "MOST_ROWS", 20)
+    for name, value in (("MOST_EXACT_ROWS", 20), ("MOST_LANDMARK_ROWS", 40), ("LANDMARKS", 8)):
+        monkeypatch.setattr(landmark_choice, name, value)
+    states, search = [], quick_search(alphas=[0.1], gammas=[1.0], mus=[0.9], cv=3, metric_rounds=0)
+    choose_parameters(*related_tasks(rng, 60, 2), search=search, kernels=["rbf"], callback=states.append)
+    more = [state["done"] for state in states if "40 rows" in state.get("part", "")]
+    assert more
+    assert all(1.0 <= done <= 2.0 for done in more)
