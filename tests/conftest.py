@@ -1,5 +1,6 @@
 """Fixtures and random problems that the tests share."""
 
+import csv
 import os
 import random
 import sys
@@ -24,6 +25,14 @@ def pytest_collection_modifyitems(config, items):
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def usual_csv():
+    """Python's own limit of what a cell may hold, which SciPy's reader of ARFF lifts for the whole process."""
+    before = csv.field_size_limit(131_072)
+    yield
+    csv.field_size_limit(before)
 
 
 @pytest.fixture(scope="session")

@@ -574,7 +574,7 @@ def test_real_school(data_folder):
     assert (school.y.min(), school.y.max()) == (1, 70)
 
 
-def test_a_list_of_values_beyond_the_reader_is_refused(tmp_path):
+def test_a_list_of_values_beyond_the_reader_is_refused(tmp_path, usual_csv):
     file = tmp_path / "long.arff"
     file.write_text("@relation r\n@attribute a {" + "x" * 200_000 + "}\n@attribute b numeric\n@data\n")
     with pytest.raises(ValueError, match="is no list of values"):

@@ -1,5 +1,6 @@
 """Decisions of searches and verdicts that scores seldom show, each on both sides."""
 
+from inspect import signature
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,7 +8,14 @@ import pandas as pd
 import pytest
 from problems import related_tasks
 
-from skmtl import MultiTaskRegressor, compare_methods, edge_stability
+from skmtl import (
+    MultiTaskClassifier,
+    MultiTaskClassifierCV,
+    MultiTaskRegressor,
+    MultiTaskRegressorCV,
+    compare_methods,
+    edge_stability,
+)
 from skmtl.estimators import metric
 from skmtl.estimators.clean import clean
 from skmtl.losses import Square
@@ -162,3 +170,21 @@ def test_more_rows_are_the_second_half_of_a_choice(rng, monkeypatch):
     more = [state["done"] for state in states if "40 rows" in state.get("part", "")]
     assert more
     assert all(1.0 <= done <= 2.0 for done in more)
+
+
+def test_a_long_table_of_one_task_is_predicted_as_a_column(rng):
+    X, Y = related_tasks(rng, 12, 1)
+    est = MultiTaskRegressor().fit(X, Y[:, 0], tasks=["only"] * 12)
+    assert est.predict(X).shape == est.predict(X, tasks=["only"] * 12).shape == (12,)
+
+
+@pytest.mark.parametrize("others", [MultiTaskClassifier, MultiTaskRegressorCV, MultiTaskClassifierCV])
+def test_what_nobody_asks_for_is_the_same_for_all_estimators(others):
+    ours, theirs = (signature(one).parameters for one in (MultiTaskRegressor, others))
+    for name in ("degree", "coef0", "fit_intercept", "kernel_params", "random_state"):
+        assert theirs[name].default == ours[name].default
+
+
+def test_factors_of_eps_are_positive(rng):
+    with pytest.raises(ValueError, match="eps_factors"):
+        MultiTaskRegressorCV(alphas=[0.1], eps_factors=[0.0], cv=3).fit(*related_tasks(rng, 12, 2))

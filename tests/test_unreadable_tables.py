@@ -350,7 +350,7 @@ def test_long_text_in_a_cell_is_read(ending, tmp_path):
     assert read_table(tmp_path / "t.csv")["b"].str.len().tolist() == [300_000]
 
 
-def test_a_long_name_in_a_header_is_said_to_be(tmp_path):
+def test_a_long_name_in_a_header_is_said_to_be(tmp_path, usual_csv):
     (tmp_path / "t.csv").write_text(f"a,{'x' * 200_000}\n1,2\n")
     assert "field larger than field limit" in refusal(read_table, tmp_path / "t.csv")
 
