@@ -119,8 +119,8 @@ class MultiTaskRegressorCV(MultiTaskSearch):
     cv_results_ : dict of arrays
         A row per candidate: parameters, score per fold, mean, rank, and ``mean_edges`` of the graph. With "loo" the
         splits are ten groups of rows. Candidates are fitted to a gap of 1e-3 of their objective, or ``tol`` where
-        that is larger, and scores may be farther than that from those of the same candidates at a smaller gap; on
-        small tables one in ten was, by more than 3e-3. The certificate is that of the final fit.
+        that is larger; scores may be farther than that from those of the same candidates at a smaller gap. The
+        certificate is that of the final fit.
     scoring_ : str
         The name of the score.
     constant_score_ : float or None
