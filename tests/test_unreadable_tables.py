@@ -126,14 +126,19 @@ def test_a_damaged_workbook_is_said_to_be(damage, book, tmp_path):
     assert DAMAGED_BOOK in refusal(read_table, path)
 
 
+def with_wrong_bytes(content, rng):
+    """The same with one, three or ten bytes that are drawn at random."""
+    data = bytearray(content)
+    for place in rng.integers(0, len(data), size=int(rng.choice([1, 3, 10]))):
+        data[place] = int(rng.integers(0, 256))
+    return data
+
+
 def test_workbooks_damaged_at_random_are_read_or_refused(book, tmp_path):
     rng = np.random.default_rng(0)
     path, refused = tmp_path / "t.xlsx", []
     for _ in range(100):
-        data = bytearray(book)
-        for place in rng.integers(0, len(data), size=int(rng.choice([1, 3, 10]))):
-            data[place] = int(rng.integers(0, 256))
-        path.write_bytes(data)
+        path.write_bytes(with_wrong_bytes(book, rng))
         try:
             read_table(path)
         except ValueError as error:
@@ -246,10 +251,7 @@ def test_parquet_in_blocks_damaged_at_random_is_read_or_refused(frame, tmp_path)
     frame[["a", "b"]].to_parquet(path)
     content, rng, refused = path.read_bytes(), np.random.default_rng(1), []
     for k in range(100):
-        data = bytearray(content)
-        for place in rng.integers(0, len(data), size=int(rng.choice([1, 3, 10]))):
-            data[place] = int(rng.integers(0, 256))
-        path.write_bytes(data)
+        path.write_bytes(with_wrong_bytes(content, rng))
         try:
             predict_blocks(model, path, tmp_path / f"parts{k}")
         except ValueError as error:
@@ -318,7 +320,7 @@ def test_bytes_that_are_no_text_are_said_with_their_column(frame, tmp_path):
 # Text -----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs devices that are files")
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="Windows has no device and no pipe in a folder")
 @pytest.mark.parametrize("read", [read_table, read_blocks])
 def test_a_device_or_a_pipe_is_no_table(read, tmp_path):
     os.mkfifo(tmp_path / "pipe")

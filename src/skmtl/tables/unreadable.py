@@ -15,8 +15,8 @@ import pandas as pd
 Errors = tuple[type[Exception], ...]
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
-# Ends that are missing, bytes that are wrong, and archives that are encrypted (RuntimeError) or packed in a way that is
-# not known (NotImplementedError, which is a RuntimeError).
+# Ends that are missing, bytes that are wrong, and archives that are encrypted or packed in a way that Python does not
+# know (RuntimeError, both).
 UNPACKING: Errors = (EOFError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 # Readers of workbooks and of Parquet trust what a file says of itself. Beside all of the above: parts that are missing
 # (LookupError) or something else (AttributeError, TypeError), XML that is none (SyntaxError), numbers without end
