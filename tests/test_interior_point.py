@@ -12,6 +12,7 @@ from skmtl.losses import LOSSES
 from skmtl.losses.corners import shares
 from skmtl.solvers import curvature_inverse
 from skmtl.solvers.curvature import LabelCurvature
+from skmtl.solvers.curvature_inverse import FeatureInverse, Inverses, LabelInverse, SpanInverse
 from skmtl.solvers.entries import Entries
 from skmtl.solvers.interior_point import InteriorPointStep
 from skmtl.solvers.newton_cg import Point
@@ -122,7 +123,7 @@ def test_steps_end_where_rounding_has_the_say(rng, steps):
 
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_both_inverses_of_the_hessian_are_inverses(layout, intercept, rng, monkeypatch):
+def test_inverses_of_the_hessian_are_inverses(layout, intercept, rng, monkeypatch):
     labels, A = LAYOUTS[layout](rng), make_structure(rng)
     rows, _, _ = observe(rng, labels, intercept=intercept)
     Phi, n, alpha = labels.arrange(rows), float(labels.weight.sum()) / labels.n_tasks, 0.03
@@ -130,51 +131,88 @@ def test_both_inverses_of_the_hessian_are_inverses(layout, intercept, rng, monke
     h = labels.weight * rng.uniform(0.1, 5.0, labels.y.shape)
     curvature = LabelCurvature(labels, Phi, h, intercept=intercept)
     V = rng.standard_normal((Phi.shape[1], len(A)))
-    product = basis.whiten_gradient(curvature.normal(basis.unwhiten(V))) / n + 2.0 * alpha * V
+
+    def check(inverse, V):
+        product = basis.whiten_gradient(curvature.normal(basis.unwhiten(V))) / n + 2.0 * alpha * V
+        np.testing.assert_allclose(inverse(product), V, rtol=1e-8, atol=1e-8)
+
+    check(LabelInverse(entries, h[entries.place], basis, 2.0 * n * alpha, alpha), V)
     for few in (np.inf, 0.0):
         monkeypatch.setattr(curvature_inverse, "FEW", few)
-        inverse = curvature_inverse.make_inverse(entries, curvature, h[entries.place], basis, n, alpha)
-        assert isinstance(inverse, curvature_inverse.LabelInverse) == (few > 0.0)
-        np.testing.assert_allclose(inverse(product), V, rtol=1e-8, atol=1e-8)
+        inverses = Inverses(entries, basis, n, alpha)
+        inverse = inverses.make(curvature, h[entries.place])
+        assert isinstance(inverse, SpanInverse) == (few > 0.0)
+        check(inverse, inverses.felt(V))
+
+
+def test_what_no_label_feels_is_left_out_of_a_start(rng, monkeypatch):
+    """Scores stay, and the norm falls; beside features that are all factored nothing has to."""
+    labels, A = LAYOUTS["long"](rng), make_structure(rng)
+    Phi, basis = labels.arrange(rng.standard_normal((labels.n_rows, 3 * labels.n_rows))), Whitening(A)
+    entries, G = Entries(Phi, labels, intercept=True), rng.standard_normal((Phi.shape[1], len(A)))
+    felt = Inverses(entries, basis, 10.0, 0.1).felt(G)
+    np.testing.assert_allclose(entries.scores(basis.unwhiten(felt)), entries.scores(basis.unwhiten(G)), atol=1e-10)
+    # The least of all that have these scores is a sum of what the labels feel: one number for each.
+    B = np.array([np.outer(Phi[i], basis.R[t]).ravel() for i, t in zip(entries.row, entries.task, strict=True)])
+    least = np.linalg.lstsq(B, B @ G.ravel(), rcond=None)[0]
+    np.testing.assert_allclose(felt.ravel(), least, atol=1e-10)
+    monkeypatch.setattr(curvature_inverse, "FEW", 0.0)
+    assert Inverses(entries, basis, 10.0, 0.1).felt(G) is G
+
+
+def test_directions_that_labels_feel_keep_their_digits(rng):
+    """Labels with a curvature of 1e16 times alpha beside others of next to none: differences would have lost them."""
+    labels, A = LAYOUTS["long"](rng), make_structure(rng)
+    Phi, basis = labels.arrange(rng.standard_normal((labels.n_rows, 3 * labels.n_rows))), Whitening(A)
+    entries, alpha = Entries(Phi, labels, intercept=False), 1e-9
+    h = 10.0 ** rng.uniform(-6.0, 7.0, labels.y.shape)
+    curvature, inverses = LabelCurvature(labels, Phi, h, intercept=False), Inverses(entries, basis, 1.0, alpha)
+    inverse = inverses.make(curvature, h[entries.place])
+
+    def left(inverse):
+        V = inverses.felt(np.random.default_rng(0).standard_normal((Phi.shape[1], len(A))))
+        found = inverse(V)
+        product = basis.whiten_gradient(curvature.normal(basis.unwhiten(found))) + 2.0 * alpha * found
+        return np.linalg.norm(V - product) / np.linalg.norm(V)
+
+    assert isinstance(inverse, SpanInverse)
+    assert left(inverse) < 1e-4
+    assert left(LabelInverse(entries, h[entries.place], basis, 2.0 * alpha, alpha)) > 0.1
 
 
 def test_small_features_are_not_lost_where_rounding_hides_that_large_ones_are_positive():
     """What makes the large ones positive is relative to them."""
     H = np.diag([1.0, 1.0, 1e-20])
     H[0, 1] = H[1, 0] = 1.0
-    small = curvature_inverse.FeatureInverse(H)(np.array([[0.0, 0.0, 1.0]]))
+    small = FeatureInverse(H)(np.array([[0.0, 0.0, 1.0]]))
     np.testing.assert_allclose(small, [[0.0, 0.0, 1e20]])
 
 
-def test_the_shorter_road_to_an_inverse(rng, monkeypatch):
+def test_the_shortest_road_to_an_inverse(rng, monkeypatch):
     """By labels where these are half as many as features times tasks, or no factor has as many as these."""
     labels, A = LAYOUTS["table"](rng), make_structure(rng)
     rows, _, _ = observe(rng, labels, intercept=True)
-    Phi, basis = labels.arrange(rows), Whitening(A)
+    Phi = labels.arrange(rows)
     entries = Entries(Phi, labels, intercept=True)
     h = np.linspace(0.1, 5.0, len(entries))
-    size, n = Phi.shape[1] * len(A), 10.0
+    size = Phi.shape[1] * len(A)
     curvature = LabelCurvature(labels, Phi, labels.weight, intercept=True)
 
-    def road(few=0.0, most=10_000, alpha=0.03, lost=1e10):
-        for name, value in {"FEW": few, "MAX_FACTOR": most, "LOST_DIGITS": lost}.items():
+    def road(few=0.0, most=10_000):
+        for name, value in {"FEW": few, "MAX_FACTOR": most}.items():
             monkeypatch.setattr(curvature_inverse, name, value)
-        inverse = curvature_inverse.make_inverse(entries, curvature, h, basis, n, alpha)
+        inverse = Inverses(entries, Whitening(A), 10.0, 0.03).make(curvature, h)
         return type(inverse).__name__, inverse.max_steps
 
     few, many = curvature_inverse.FEW_STEPS, curvature_inverse.MANY_STEPS
     share = len(entries) / size
-    assert road(few=1.01 * share) == ("LabelInverse", few)
+    assert road(few=share) == ("SpanInverse", few)
     assert road(few=0.99 * share) == ("FeatureInverse", few)
-    # Where a difference would lose the digits of the labels, the features have them.
-    lost = entries.largest(h, A) / (2.0 * n * 0.03)
-    assert road(few=1.01 * share, lost=1.01 * lost) == ("LabelInverse", few)
-    assert road(few=1.01 * share, lost=0.99 * lost) == ("FeatureInverse", few)
     # More features than a factor can have; and of labels that are more, too, it leaves some out.
     assert road(most=size) == ("FeatureInverse", few)
-    assert road(most=size - 1) == ("LabelInverse", few if len(entries) <= size - 1 else many)
-    assert road(few=np.inf, most=len(entries)) == ("LabelInverse", few)
-    assert road(few=np.inf, most=len(entries) - 1) == ("LabelInverse", many)
+    assert road(few=np.inf, most=size) == ("SpanInverse", few)
+    assert road(few=np.inf, most=size - 1) == ("LabelInverse", few if len(entries) <= size - 1 else many)
+    assert road(most=min(size, len(entries)) - 1) == ("LabelInverse", many)
 
 
 @pytest.mark.parametrize("name", CORNERS)

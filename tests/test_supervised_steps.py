@@ -487,13 +487,3 @@ def test_posteriors_know_how_many_numbers_a_row_takes(rng):
     assert LabelPosterior(observed.entries(), A, 0.3).width == 3 * n_labels * N_TASKS + N_TASKS**2
     by_features = FeaturePosterior(observed, A, 0.3, 2, np.full(N_TASKS, np.inf))
     assert by_features.width == 2 + 2 * RANK * N_TASKS + N_TASKS**2
-
-
-@pytest.mark.parametrize("size", [1e-3, 1e3])
-def test_the_largest_curvature_of_labels(size, rng):
-    """h K_ii A_tt over all labels, however small."""
-    labels, rows, A = make_labels(rng, "ridge", "gaps"), rng.standard_normal((N_ROWS, RANK)), random_psd(rng, N_TASKS)
-    entries = ObservedRows(rows, np.ones(RANK), labels, intercept=False).entries()
-    h = size * rng.uniform(0.1, 1.0, len(entries))
-    each = [h[k] * np.sum(rows[entries.row[k]] ** 2) * A[t, t] for k, t in enumerate(entries.task)]
-    assert entries.largest(h, A) == pytest.approx(max(each))

@@ -1,5 +1,6 @@
 """The inverse of Newton's Hessian in G, from a factor of the size of the features or of the labels."""
 
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -12,8 +13,9 @@ from skmtl.solvers.whitening import Whitening
 
 # Up to this many unknowns a factor, of 0.1 s at most, is made of all of them.
 MAX_FACTOR = 1500
-# The features have more digits than the labels, where both are so many: a difference may lose this much of them.
-FEW, LOST_DIGITS = 0.5, 1e10
+# Labels make the shorter factor where they are no more than this share of the features times the tasks: it takes about
+# 2.3 times their number to the third, and that of the features a third of theirs and the sum of the tasks' matrices.
+FEW = 0.5
 # Steps of conjugate gradients that mend a factor's rounding, and that make up for labels that it leaves out.
 FEW_STEPS, MANY_STEPS = 3, 100
 
@@ -27,17 +29,79 @@ class Inverse(Protocol):
     def __call__(self, V: Array) -> Array: ...
 
 
-def make_inverse(
-    entries: Entries, curvature: LabelCurvature, h: Array, basis: Whitening, n: float, alpha: float
-) -> Inverse:
-    """That of a Hessian from the curvatures h of the labels, by the shorter of two roads."""
-    size, ridge = entries.n_features * basis.R.shape[1], 2.0 * n * alpha
-    few_labels = len(entries) <= FEW * size and entries.largest(h, basis.A) <= LOST_DIGITS * ridge
-    if size > MAX_FACTOR or few_labels:
-        return LabelInverse(entries, h, basis, ridge, alpha)
-    H = curvature.matrix(basis.R) / n
-    H[np.diag_indices_from(H)] += 2.0 * alpha
-    return FeatureInverse(H)
+class Inverses:
+    """The inverses for one structure: Hessians differ in the curvatures of the labels.
+
+    Parameters
+    ----------
+    n, alpha : float
+        The data term is divided by n, and alpha is that of the penalty.
+    """
+
+    def __init__(self, entries: Entries, basis: Whitening, n: float, alpha: float) -> None:
+        self.entries, self.basis, self.n, self.alpha = entries, basis, n, alpha
+        self._size = entries.n_features * basis.R.shape[1]
+
+    def make(self, curvature: LabelCurvature, h: Array) -> Inverse:
+        """That of a Hessian from the curvatures h of the labels, by the shortest of three roads."""
+        if self._size > MAX_FACTOR:
+            return LabelInverse(self.entries, h, self.basis, 2.0 * self.n * self.alpha, self.alpha)
+        if self._by_span:
+            return SpanInverse(self._span, h / self.n, self.alpha)
+        H = curvature.matrix(self.basis.R) / self.n
+        H[np.diag_indices_from(H)] += 2.0 * self.alpha
+        return FeatureInverse(H)
+
+    def felt(self, G: Array) -> Array:
+        """G without what no label feels, of which the best G has nothing, where a factor is of the others alone."""
+        if not self._by_span:
+            return G
+        Q = self._span.Q
+        return np.asarray(Q @ (Q.T @ G.ravel())).reshape(G.shape)
+
+    @property
+    def _by_span(self) -> bool:
+        return self._size <= MAX_FACTOR and len(self.entries) <= FEW * self._size
+
+    @cached_property
+    def _span(self) -> "LabelSpan":
+        return LabelSpan(self.entries, self.basis)
+
+
+class LabelSpan:
+    """The directions in G that labels feel: an orthonormal basis, and the scores of each of them, (n_labels, m).
+
+    Scores are B G, of B' = QF' the columns of Q are the directions, and F are their scores.
+    """
+
+    def __init__(self, entries: Entries, basis: Whitening) -> None:
+        self.entries = entries
+        B = entries.rows()[:, :, None] * basis.R[entries.task][:, None, :]
+        # Directions from large to small, so that small ones are not lost in the rounding of large ones.
+        self.Q, F, order = linalg.qr(
+            B.reshape(len(entries), -1).T, mode="economic", pivoting=True, overwrite_a=True, check_finite=False
+        )
+        self.F = np.empty((len(entries), len(F)))
+        self.F[order] = F.T
+
+
+class SpanInverse:
+    """That of a matrix of the size of the labels, for V in their span.
+
+    Beside it the Hessian is 2 alpha, and so small that rounding of what it is divided by would outweigh the labels.
+    """
+
+    max_steps = FEW_STEPS
+
+    def __init__(self, span: LabelSpan, h: Array, alpha: float) -> None:
+        self._Q = span.Q
+        F = span.entries.without_means(span.F, h)
+        H = F.T @ (h[:, None] * F)
+        H[np.diag_indices_from(H)] += 2.0 * alpha
+        self._inside = FeatureInverse(H)
+
+    def __call__(self, V: Array) -> Array:
+        return np.asarray(self._Q @ self._inside(self._Q.T @ V.ravel())).reshape(V.shape)
 
 
 class FeatureInverse:

@@ -66,11 +66,6 @@ class Entries:
         task = self.task[chosen]
         return self.kernel_of_rows(chosen) * A[np.ix_(task, task)]
 
-    def largest(self, h: Array, A: Array) -> float:
-        """The largest h K_ii A_tt."""
-        K, place = self._row_kernel
-        return float(np.max(h * np.diag(K)[place] * np.diag(A)[self.task], initial=0.0))
-
     @cached_property
     def panels(self) -> list["Panel"]:
         """Tasks with labels at the same rows."""
@@ -143,6 +138,13 @@ class Entries:
     def centred(self, u: Array) -> Array:
         """Values u of the labels about each task's mean, where there are intercepts."""
         return u - self._means(u / self.inverse_weight) if self.intercept else u
+
+    def without_means(self, F: Array, h: Array) -> Array:
+        """Values F of the labels, (n_labels, k), about each task's mean with weights h, where there are intercepts."""
+        if not self.intercept:
+            return F
+        total = np.maximum(self.task_sums(h[:, None]), TINY)
+        return np.asarray(F - (self.task_sums(h[:, None] * F) / total)[self.task])
 
     def without_sums(self, c: Array) -> Array:
         """Dual coefficients that sum to zero in each task, where there are intercepts: the bound rests on that."""

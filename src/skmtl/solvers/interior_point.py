@@ -18,7 +18,7 @@ from skmtl._linalg import TINY, Array, conjugate_gradients
 from skmtl.losses import Loss
 from skmtl.losses.corners import shares
 from skmtl.solvers.curvature import LabelCurvature
-from skmtl.solvers.curvature_inverse import make_inverse
+from skmtl.solvers.curvature_inverse import Inverses
 from skmtl.solvers.entries import Entries
 from skmtl.solvers.newton_cg import NewtonFit, Point
 from skmtl.solvers.whitening import Whitening
@@ -109,13 +109,14 @@ class InteriorPointStep:
     def solve(self, A: Array, *, tol: float = 1e-8) -> NewtonFit:
         """The best f for the structure A, its value exact to ``tol``, relative to it."""
         basis = Whitening(A)
-        near = Point(basis.whiten(self._W), self._b)
-        best = self._follow(near, self._p, basis, EXACT * tol)
+        inverses = Inverses(self._entries, basis, self.n, self.alpha)
+        near = Point(inverses.felt(basis.whiten(self._W)), self._b)
+        best = self._follow(near, self._p, inverses, EXACT * tol)
         enough = max(tol, self._noise(best[0]))
         if min(best[0].gap, 1.0) > max(enough, NEAR_FLOOR * self._floor) and np.any(self._W):
             # Of a start near the boundary slacks can hold all steps back. The middle is far from it.
             middle = Point(np.zeros_like(near.G), np.zeros_like(self._b))
-            afresh = self._follow(middle, np.full_like(self._p, 0.5), basis, EXACT * tol)
+            afresh = self._follow(middle, np.full_like(self._p, 0.5), inverses, EXACT * tol)
             best = min(best, afresh, key=lambda one: _rank(one[0]))
             self._floor = best[0].gap if best[0].gap > enough else 0.0
         fit, self._p = self._settled(best[0]), best[1]
@@ -144,9 +145,9 @@ class InteriorPointStep:
                 b[t] += sign[0, 0] * max(-float(heights.max()) - deep, 0.0)
         return NewtonFit(self, Point(fit.point.G, b), fit.basis, fit.gradient)
 
-    def _follow(self, point: Point, p: Array, basis: Whitening, exact: float) -> tuple[NewtonFit, Array]:
+    def _follow(self, point: Point, p: Array, inverses: Inverses, exact: float) -> tuple[NewtonFit, Array]:
         """The best fit on the way from a point to a gap of ``exact``, and its p."""
-        fit = best = self._fit(point, p, basis)
+        fit = best = self._fit(point, p, inverses.basis)
         slacks = self._begin(fit, p)
         least, patience, last = np.inf, PATIENCE, np.inf
         for _ in range(MAX_STEPS):
@@ -161,10 +162,10 @@ class InteriorPointStep:
             last = fit.gap
             # Quotients of slacks that are next to nothing may be beyond the range of numbers: such ramps do not bend.
             with np.errstate(over="ignore", invalid="ignore"):
-                moved, slacks = self._step(fit, slacks)
+                moved, slacks = self._step(fit, slacks, inverses)
             if not np.all(np.isfinite(moved.G)):
                 break
-            fit = self._fit(moved, slacks.p, basis)
+            fit = self._fit(moved, slacks.p, inverses.basis)
             is_better = _rank(fit) < _rank(best)
             if is_better:
                 best, p = fit, slacks.p
@@ -217,10 +218,10 @@ class InteriorPointStep:
         products = slacks.p * slacks.t + slacks.rest * slacks.xi
         return float(np.sum(self._weight * products)) / self.n
 
-    def _step(self, fit: NewtonFit, slacks: _Slacks) -> tuple[Point, _Slacks]:
+    def _step(self, fit: NewtonFit, slacks: _Slacks, inverses: Inverses) -> tuple[Point, _Slacks]:
         """One step of predictor and corrector."""
         p, rest, t, xi = slacks
-        newton = _Newton(self, fit, slacks, self._entries, self._weight, self._ramps.sign)
+        newton = _Newton(self, fit, slacks, inverses, self._weight, self._ramps.sign)
         _, ahead = newton.solve(-p * t, -rest * xi)
         left = self._left(slacks)
         # The less the predictor leaves, the nearer to zero the next m.
@@ -241,9 +242,9 @@ class _Newton:
     """
 
     def __init__(
-        self, step: InteriorPointStep, fit: NewtonFit, slacks: _Slacks, entries: Entries, weight: Array, sign: Array
+        self, step: InteriorPointStep, fit: NewtonFit, slacks: _Slacks, inverses: Inverses, weight: Array, sign: Array
     ) -> None:
-        self._step, self._fit, self._slacks, self._place = step, fit, slacks, entries.place
+        self._step, self._fit, self._slacks, self._place = step, fit, slacks, inverses.entries.place
         with np.errstate(over="ignore"):
             # A ramp far from its corner is not curved.
             self._bend = 1.0 / (slacks.xi / slacks.rest + slacks.t / slacks.p)
@@ -251,7 +252,7 @@ class _Newton:
         h = np.zeros(step.labels.y.shape)
         h[self._place] = weight * self._bend.sum(axis=0)
         self._curvature = LabelCurvature(step.labels, step.Phi, h, intercept=step.intercept)
-        self._inverse = make_inverse(entries, self._curvature, h[self._place], fit.basis, step.n, step.alpha)
+        self._inverse = inverses.make(self._curvature, h[self._place])
 
     def solve(self, first: Array, second: Array) -> tuple[Point, _Slacks]:
         """The change of the point and of the slacks."""
