@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from problems import related_tasks
+from scipy import sparse
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV, minimize_structure
 from skmtl.penalties import PENALTIES, Fixed, Sparse
@@ -204,3 +205,29 @@ def test_features_that_say_nothing():
     est = MultiTaskRegressor().fit(np.ones((10, 2)), Y[:10])
     np.testing.assert_allclose(est.predict(np.ones((3, 2))), np.tile(Y[:10].mean(axis=0), (3, 1)))
     assert est.solution_.converged
+
+
+@pytest.mark.parametrize(
+    ("kind", "index", "value"),
+    [
+        ("csr", "indices", 10**8),
+        ("csr", "indices", 5),
+        ("csr", "indices", -1),
+        ("csr", "indptr", 10**7),
+        ("csr", "indptr", 0),
+        ("csc", "indices", 30),
+        ("csc", "indptr", -1),
+        ("coo", "row", 30),
+        ("coo", "row", -1),
+        ("coo", "col", 5),
+    ],
+)
+def test_sparse_matrices_with_entries_at_places_that_they_do_not_have_are_refused(kind, index, value):
+    """SciPy reads memory of others there, and the process may end."""
+    rng = np.random.default_rng(0)
+    rows, targets = sparse.random_array((30, 5), density=0.5, rng=rng).asformat(kind), rng.standard_normal((30, 2))
+    est = MultiTaskRegressor().fit(rows, targets)
+    getattr(rows, index)[2] = value
+    for use in (MultiTaskRegressor().fit, est.score):
+        with pytest.raises(ValueError, match=f"shape \\(30, 5\\) \\({kind}\\) with entries at places that it does not"):
+            use(rows, targets)

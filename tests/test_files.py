@@ -80,6 +80,16 @@ def test_a_file_keeps_its_owner(tmp_path):
     assert (path.stat().st_uid, path.stat().st_gid) == (12345, 54321)
 
 
+def test_symbolic_links_that_lead_to_one_another_stay(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.symlink_to(other)
+    other.symlink_to(one)
+    with pytest.raises(OSError, match="levels of symbolic links"):
+        write_whole(one, "text")
+    assert one.is_symlink()
+    assert sorted(tmp_path.iterdir()) == [one, other]
+
+
 @only_on_posix
 @pytest.mark.parametrize("there", [True, False])
 def test_a_symbolic_link_stays_one(tmp_path, there):

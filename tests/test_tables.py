@@ -2,7 +2,9 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
+from pyarrow import parquet
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline
 
@@ -23,6 +25,7 @@ from skmtl.tables import (
     predict_table,
     read_blocks,
     read_problem,
+    read_table,
     refit_blocks,
     sample_blocks,
     sort_columns,
@@ -79,6 +82,13 @@ def test_columns_of_a_frame_may_be_numbers_but_not_twice(rng):
     frame.columns = [0, "0", 2]
     with pytest.raises(ValueError, match="two columns called '0'"):
         make_problem(frame, ColumnRoles(["2"]))
+
+
+def test_two_columns_of_one_name_in_parquet_are_no_damage(tmp_path):
+    column = pyarrow.array([1.0, 2.0])
+    parquet.write_table(pyarrow.table([column, column], names=["a", "a"]), tmp_path / "table.parquet")
+    with pytest.raises(ValueError, match="has two columns called 'a'; give every column its own name"):
+        read_table(tmp_path / "table.parquet")
 
 
 def test_preparation_knows_gaps_and_new_categories(table):

@@ -49,6 +49,9 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """
     try:
         target = Path(os.path.realpath(path))
+        if target.is_symlink():
+            # It leads to itself, and there is no file to write.
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         old = target.stat() if target.exists() else None
         if old is None or stat.S_ISREG(old.st_mode):
             with _part_of_file(target, old) as stream:

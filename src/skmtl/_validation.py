@@ -93,6 +93,8 @@ def check_callback(value: Any) -> Any:
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as a finite float array of shape (n, d), or a CSR matrix where the estimator takes one."""
     check_plain("X", X)
+    if sparse.issparse(X):
+        _check_indices(X)
     X = _as_float(
         "X",
         validate_data,
@@ -130,6 +132,22 @@ def check_plain(name: str, values: Any) -> None:
     for dtype, kind in kinds.items():
         if kind in ("M", "m"):
             raise ValueError(f"{name} has dates or durations ({dtype}); turn them into numbers first.")
+
+
+def _check_indices(X: Any) -> None:
+    """Refuse a sparse matrix whose entries are at places that it does not have: SciPy would read memory of others."""
+    if X.format == "coo":
+        pairs = [(X.row, X.shape[0]), (X.col, X.shape[1])]
+    elif X.format in ("csr", "csc"):
+        n_entries = len(X.indices)
+        pairs = [(X.indices, X.shape[X.format == "csr"]), (X.indptr, n_entries + 1), (np.diff(X.indptr), n_entries + 1)]
+    else:
+        return
+    if any(len(index) and (index.min() < 0 or index.max() >= size) for index, size in pairs):
+        raise ValueError(
+            f"X is a sparse matrix of shape {X.shape} ({X.format}) with entries at places that it does not have; "
+            "make it again from its entries."
+        )
 
 
 def _as_float(name: str, convert: Any, *arguments: Any, **options: Any) -> Any:

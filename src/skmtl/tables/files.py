@@ -13,7 +13,7 @@ import pandas as pd
 from skmtl._files import check_is_file, without_formulas, written_whole
 from skmtl._validation import import_extra
 from skmtl.tables.csv_files import DELIMITERS, TableFormat, find_encoding, first_row, read_csv, split_row
-from skmtl.tables.unreadable import COMPRESSED, csv_said, first_line, workbook_said
+from skmtl.tables.unreadable import COMPRESSED, csv_said, parquet_said, workbook_said
 
 PathLike = str | os.PathLike[str]
 
@@ -204,15 +204,14 @@ def check_columns(source: PathLike, frame: Any, names: Iterable[str]) -> None:
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
-    try:
+    parquet = import_extra("pyarrow.parquet", "app")
+    # A damaged file fails in many ways, and all mean the same.
+    with parquet_said(path, (Exception,)):
+        names = parquet.read_schema(path).names
+    # The reader would call two columns of one name damage.
+    check_unique_names(path, names)
+    with parquet_said(path, (Exception,)):
         frame = pd.read_parquet(path)
-    except ImportError:
-        raise
-    except Exception as error:
-        # A damaged file fails in many ways, and all mean the same; errors of the operating system have a number.
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise ValueError(f"{path} is not a Parquet file, or it is damaged ({first_line(error)}).") from error
     return frame.rename(columns=str)
 
 
