@@ -1,6 +1,9 @@
-"""The objective of a fitted estimator, from what it returned: predictions at its rows, coefficients and structure.
+"""The objective of a fitted estimator, from what it returned: scores at its rows, coefficients and structure.
 
 Kernels are computed by their formulas, and all sums are taken, in extended precision. Nothing of the solvers is used.
+Scores are those that the estimator predicts, or those that its coefficients have by the formula: coefficients that are
+large beside what they sum up to lose digits when predictions are made, and a function that is not in the space of the
+kernel may have an objective below the minimum.
 """
 
 from math import comb
@@ -8,13 +11,19 @@ from math import comb
 import numpy as np
 
 Wide = np.longdouble
+# Kernels of differences, which have all digits of their rows, wherever these are.
+OF_DIFFERENCES = ("rbf", "laplacian")
 
 
-def objective(est, X, y, *, sample_weight=None, tasks=None):
-    """P(f, A) of the model; the labels of all tasks count, whatever was made of them."""
+def objective(est, X, y, *, sample_weight=None, tasks=None, scores=None):
+    """P(f, A) of the model, with the scores that it predicts or with others.
+
+    The labels of all tasks count, whatever was made of them.
+    """
     Y, weight = coded_labels(est, y, X.shape[0], sample_weight, tasks)
+    F = predicted_scores(est, X) if scores is None else scores
     n = weight.sum() / len(est.structure_)
-    return float(data_term(est, X, Y, weight) / n + Wide(est.alpha) * structure_term(est, X))
+    return float(data_term(est, Y, F, weight) / n + Wide(est.alpha) * structure_term(est, X))
 
 
 def coded_labels(est, y, n, sample_weight, tasks):
@@ -41,18 +50,29 @@ def coded_labels(est, y, n, sample_weight, tasks):
     return Y.astype(Wide), W.astype(Wide)
 
 
-def data_term(est, X, Y, weight):
+def data_term(est, Y, F, weight):
     """sum w V(y, f) in the units of the fit."""
-    n_tasks = len(est.task_names_)
-    if hasattr(est, "classes_"):
-        return loss_of(est, Y, est.decision_function(X).reshape(len(Y), n_tasks), weight)
-    F = np.asarray(est.predict(X)).reshape(len(Y), n_tasks)
-    if est.loss_.name == "poisson":
-        # A mean may be too small for a number.
-        return loss_of(est, Y, np.log(np.maximum(F, np.finfo(float).smallest_subnormal)), weight)
+    if hasattr(est, "classes_") or est.loss_.name == "poisson":
+        return loss_of(est, Y, F, weight)
     # Losses of errors; the mean that was taken off both is in neither.
     left = np.where(weight > 0.0, Y - F, 0.0) / est.target_scale_
     return loss_of(est, left, np.zeros_like(left), weight)
+
+
+def predicted_scores(est, X):
+    """Scores as the estimator predicts them, of shape (n, T)."""
+    F = np.asarray(est.decision_function(X) if hasattr(est, "classes_") else est.predict(X))
+    F = F.reshape(X.shape[0], len(est.task_names_))
+    # A mean may be too small for a number.
+    return np.log(np.maximum(F, np.finfo(float).smallest_subnormal)) if est.loss_.name == "poisson" else F
+
+
+def exact_scores(est, X):
+    """Scores that the coefficients have by the formula, where kernels are of differences; elsewhere the predictions."""
+    if est.kernel not in OF_DIFFERENCES:
+        return predicted_scores(est, X)
+    K = kernel(est, X.astype(Wide), np.asarray(est.feature_map_.X_fit_).astype(Wide))
+    return K @ est.dual_coef_.astype(Wide) + np.asarray(est.intercept_, dtype=Wide)
 
 
 def loss_of(est, *arrays):
@@ -117,11 +137,12 @@ def predictors(est, X):
     # Rows without labels are not among those that the model holds.
     points = X if est.kernel == "precomputed" else est.feature_map_.X_fit_
     B = est.dual_coef_.astype(Wide) / est.target_scale_
-    return B, kernel(est, np.asarray(points, dtype=float).astype(Wide)) @ B
+    points = np.asarray(points, dtype=float).astype(Wide)
+    return B, kernel(est, points, points) @ B
 
 
-def kernel(est, X):
-    """The kernel matrix by its formula.
+def kernel(est, X, points):
+    """The kernel between rows and points by its formula.
 
     Coefficients of a model with intercepts on all rows sum to zero, and then polynomials may be taken about the mean.
     """
@@ -130,13 +151,13 @@ def kernel(est, X):
         case "precomputed":
             return X
         case "rbf":
-            return np.exp(-gamma * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+            return np.exp(-gamma * ((X[:, None] - points) ** 2).sum(axis=2))
         case "laplacian":
-            return np.exp(-gamma * np.abs(X[:, None] - X[None]).sum(axis=2))
+            return np.exp(-gamma * np.abs(X[:, None] - points).sum(axis=2))
         case "poly" | "polynomial":
             if est.fit_intercept and not hasattr(est, "landmarks_"):
                 return polynomial_about_mean(X, gamma, est.degree, Wide(est.coef0))
-            return (gamma * X @ X.T + Wide(est.coef0)) ** est.degree
+            return (gamma * X @ points.T + Wide(est.coef0)) ** est.degree
     raise ValueError(f"kernel={est.kernel!r} is not written here.")
 
 

@@ -162,6 +162,58 @@ def test_norms_are_recomputed_where_a_structure_is_lost_beside_the_common_part(t
     np.testing.assert_allclose((1e-24 * inverse).astype(float), np.eye(3) - 1.0 / 3.0, atol=1e-12)
 
 
+def test_predictions_that_are_not_what_the_coefficients_say_are_counted(tools, monkeypatch, rng):
+    """Of certified models, and whichever of the two is worse."""
+    from random_fits import Case
+
+    X, Y = related_tasks(rng, 30, 3)
+    est = MultiTaskRegressor(kernel="rbf").fit(X, Y)
+    case = Case(est, X, Y, {}, ())
+    assert tools.examine(case, est, [])["failures"] == []
+    predicted, coefficients = est.predict(X), est.dual_coef_
+    monkeypatch.setattr(est, "predict", lambda _: predicted + 0.1)
+    assert tools.examine(case, est, [])["failures"] == ["certified, and wrong"]
+    assert tools.examine(case, est, ["not certified"])["failures"] == []
+    monkeypatch.setattr(est, "predict", lambda _: predicted)
+    est.dual_coef_ = 1.1 * coefficients
+    assert tools.examine(case, est, [])["failures"] == ["certified, and wrong"]
+    # Predictions that meet the labels beyond what any function of the space could do say nothing of a bound.
+    est.dual_coef_ = coefficients
+    monkeypatch.setattr(est, "predict", lambda _: Y)
+    found = tools.examine(case, est, [])
+    assert found["recomputed"] < found["lower_bound"] <= found["exact"]
+    assert found["failures"] == []
+
+
+def test_scores_of_large_coefficients_are_summed_up_with_all_their_digits(tools, rng):
+    """Of coefficients of 1e8 and more, which nearly cancel, with twice the digits."""
+    import recompute
+
+    X, Y = related_tasks(rng, 20, 2)
+    est = MultiTaskRegressor("independent", kernel="rbf", gamma=1e-4, alpha=1e-11)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        est.fit(X, Y)
+    assert np.abs(est.dual_coef_).max() > 1e6
+    mpmath = pytest.importorskip("mpmath")
+    with mpmath.workdps(40):
+        exact = [
+            float(
+                sum(
+                    mpmath.exp(
+                        -est.gamma * sum((mpmath.mpf(a) - mpmath.mpf(b)) ** 2 for a, b in zip(x, z, strict=True))
+                    )
+                    * mpmath.mpf(c)
+                    for z, c in zip(X, est.dual_coef_[:, 0], strict=True)
+                )
+                + mpmath.mpf(est.intercept_[0])
+            )
+            for x in X
+        ]
+    found = recompute.exact_scores(est, X)[:, 0].astype(float)
+    np.testing.assert_allclose(found, exact, atol=1e-3 * np.abs(est.predict(X)[:, 0] - exact).max())
+
+
 def test_an_interrupted_run_goes_on_where_it_was(tools, tmp_path, monkeypatch, capsys):
     reliability = tools
     path = tmp_path / "runs.jsonl"
