@@ -6,6 +6,7 @@ from test_interior_point import ALPHA, CORNERS, make_step
 from test_missing_labels import make_structure
 
 from skmtl.losses.corners import shares
+from skmtl.solvers.curvature_inverse import Inverses
 from skmtl.solvers.interior_point import EXACT, NEARLY, InteriorPointStep, _Newton, _rank, _Slacks
 from skmtl.solvers.newton_cg import Point
 from skmtl.solvers.whitening import Whitening
@@ -48,7 +49,8 @@ def test_newton_solves_its_equations(name, intercept, rng):
     p = rng.uniform(0.1, 0.9, step._p.shape)
     fit = step._fit(point, p, basis)
     slacks = step._begin(fit, p)
-    newton = _Newton(step, fit, slacks, entries, step._weight, step._ramps.sign)
+    inverses = Inverses(entries, basis, step.n, ALPHA)
+    newton = _Newton(step, fit, slacks, inverses, step._weight, step._ramps.sign)
     first, second = 0.1 * rng.standard_normal((2, *p.shape))
     change, (dp, drest, dt, dxi) = newton.solve(first, second)
     np.testing.assert_allclose(slacks.p * dt + slacks.t * dp, first, atol=1e-9)
@@ -93,9 +95,9 @@ def test_steps_stay_inside_and_leave_less_and_less(name, rng):
     step, A = make_step(rng, name, "weights"), make_structure(rng)
     basis, p = Whitening(A), step._p
     fit = step._fit(Point(np.zeros_like(step._W), np.zeros(len(A))), p, basis)
-    slacks, left = step._begin(fit, p), []
+    slacks, left, inverses = step._begin(fit, p), [], Inverses(step._entries, basis, step.n, ALPHA)
     for _ in range(9):
-        point, slacks = step._step(fit, slacks)
+        point, slacks = step._step(fit, slacks, inverses)
         fit = step._fit(point, slacks.p, basis)
         products = slacks.p * slacks.t + slacks.rest * slacks.xi
         left.append(np.sum(step._weight * products) / step.n)
