@@ -207,7 +207,7 @@ def test_the_small_version_changes_known_settings_only(name):
 # Choosing
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def search():
     tasks = make_sparse_tasks(6, 20, 40, support=0.5, random_state=1)
     options = {"alphas": [1.0, 0.3, 0.1, 0.03, 0.01], "mus": [0.5, 0.8, 0.9, 1.0], "eps_factors": [1.0], "rule": "1se"}

@@ -30,7 +30,7 @@ def close_figures():
     plt.close("all")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def full():
     return everything(np.random.default_rng(0), NAMES, n_groups=2)
 

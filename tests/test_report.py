@@ -81,7 +81,7 @@ def read(est, **results):
     return summary, Document(render(summary))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def full():
     est, results = everything(np.random.default_rng(0), NAMES, n_groups=2)
     return SimpleNamespace(est=est, results=results, summary=summarize(est, **results))

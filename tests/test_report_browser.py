@@ -39,7 +39,8 @@ def browser():
         browser.close()
 
 
-@pytest.fixture(scope="module")
+# For the session: in a random order tests of other modules come between.
+@pytest.fixture(scope="session")
 def pages(tmp_path_factory):
     """Pages in files, with the estimators they are of."""
     folder, rng = tmp_path_factory.mktemp("pages"), np.random.default_rng(0)

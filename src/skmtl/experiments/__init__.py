@@ -68,7 +68,7 @@ def run(
     >>> from skmtl import experiments
     >>> few = {"supports": [0.5], "n_seeds": 2, "n_tasks": [5, 5], "n_features": 10, "alphas": [0.01], "mus": [0.8]}
     >>> with tempfile.TemporaryDirectory() as out:
-    ...     folder = experiments.run("synthetic", out=out, recovery={"n_tasks": 5, "support": 0.5}, **few)
+    ...     folder = experiments.run("synthetic", out=out, quick=True, recovery={"n_tasks": 5, "support": 0.5}, **few)
     ...     (folder / "table.md").exists()
     True
     """
