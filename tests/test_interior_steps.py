@@ -6,6 +6,7 @@ from test_interior_point import ALPHA, CORNERS, make_step
 from test_missing_labels import make_structure
 
 from skmtl.losses.corners import shares
+from skmtl.solvers import curvature_inverse
 from skmtl.solvers.curvature_inverse import Inverses
 from skmtl.solvers.interior_point import EXACT, NEARLY, InteriorPointStep, _Newton, _rank, _Slacks
 from skmtl.solvers.newton_cg import Point
@@ -41,15 +42,17 @@ def test_slacks_belong_to_heights_and_the_smaller_one_keeps_its_digits(rng):
 
 @pytest.mark.parametrize("name", CORNERS)
 @pytest.mark.parametrize("intercept", [True, False])
-def test_newton_solves_its_equations(name, intercept, rng):
+@pytest.mark.parametrize("few", [0.0, np.inf], ids=["features", "labels"])
+def test_newton_solves_its_equations(name, intercept, few, rng, monkeypatch):
     """To first order products change as asked, slacks belong to the heights, and the slope of the objective is zero."""
+    monkeypatch.setattr(curvature_inverse, "FEW", few)
     step, A = make_step(rng, name, "weights", intercept=intercept), make_structure(rng)
     basis, entries, labels = Whitening(A), step._entries, step.labels
-    point = Point(0.3 * rng.standard_normal(step._W.shape), intercept * rng.standard_normal(len(A)))
+    inverses = Inverses(entries, basis, step.n, ALPHA)
+    point = Point(inverses.felt(0.3 * rng.standard_normal(step._W.shape)), intercept * rng.standard_normal(len(A)))
     p = rng.uniform(0.1, 0.9, step._p.shape)
     fit = step._fit(point, p, basis)
     slacks = step._begin(fit, p)
-    inverses = Inverses(entries, basis, step.n, ALPHA)
     newton = _Newton(step, fit, slacks, inverses, step._weight, step._ramps.sign)
     first, second = 0.1 * rng.standard_normal((2, *p.shape))
     change, (dp, drest, dt, dxi) = newton.solve(first, second)
