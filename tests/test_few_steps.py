@@ -177,7 +177,7 @@ def test_of_curved_losses(loss, count):
     assert_few(count, CURVED[loss])
 
 
-@pytest.mark.parametrize(("alpha", "steps"), [(1e-8, 165), (1e-10, 250), (1e-12, 425)])
+@pytest.mark.parametrize(("alpha", "steps"), [(1e-8, 210), (1e-10, 325), (1e-12, 425)])
 def test_of_losses_with_corners_that_are_no_more_than_rounding(alpha, steps, count):
     """Where labels are met to the last digit, the value is known to a few of its own, and no step finds more."""
     for seed in SEEDS:

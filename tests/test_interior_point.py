@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from problems import related_tasks, with_gaps
 from sklearn.exceptions import ConvergenceWarning
 from test_missing_labels import LAYOUTS, make_structure, observe
 
@@ -263,6 +264,24 @@ def test_a_start_that_is_near_never_holds_a_fit_back(seed, one_column):
     Y = (1.5 * X @ rng.standard_normal((4, 3)) + rng.logistic(size=(80, 3)) > 0.0).astype(int)
     est = MultiTaskClassifier(loss="hinge", tol=1e-3).fit(X, Y.sum(axis=1) if one_column else Y)
     assert est.solution_.converged, est.solution_.status
+
+
+@pytest.mark.parametrize("alpha", [1e-8, 1e-6, 1e-4])
+@pytest.mark.parametrize("name", CORNERS)
+@pytest.mark.parametrize("gaps", [True, False])
+def test_labels_that_are_met_do_not_keep_a_fit_from_being_certified(name, alpha, gaps):
+    """Proofs of structures feel what the slopes of the labels are wrong by, however small the loss."""
+    rng = np.random.default_rng(0)
+    X, Y = related_tasks(rng, 40, 4)
+    cls = MultiTaskClassifier if name == "hinge" else MultiTaskRegressor
+    Y = np.where(Y > 0.0, 1.0, 0.0) if name == "hinge" else Y
+    est, tasks = cls(loss=name, kernel="rbf", alpha=alpha), np.arange(40) % 4
+    if gaps:
+        est.fit(X, with_gaps(rng, Y))
+    else:
+        est.fit(X, Y[np.arange(40), tasks], tasks=tasks)
+    assert est.solution_.converged, est.solution_.status
+    assert est.solution_.n_iter <= 25
 
 
 @pytest.mark.parametrize("spread", [0.0, 3.0])

@@ -31,8 +31,8 @@ MAX_STEPS, PATIENCE = 80, 5
 NEARLY = 0.995
 # How much of its residual a direction may leave, squared.
 FORCING = 1e-16
-# Predictors and dual coefficients are as wrong as the root of the gap, and rounds of structures feel it: the gap is
-# closed to this share of the tolerance, which takes two steps more.
+# Predictors and dual coefficients are as wrong as the root of the gap, and structures and their proofs feel it: the gap
+# is closed to this share of the tolerance, which takes two steps more.
 EXACT = 1e-3
 # A gap that stays open when the slacks leave no more than this share of the tolerance is rounding, as is one that is no
 # wider than what scores are rounded by.
@@ -112,7 +112,7 @@ class InteriorPointStep:
         inverses = Inverses(self._entries, basis, self.n, self.alpha)
         near = Point(inverses.felt(basis.whiten(self._W)), self._b)
         best = self._follow(near, self._p, inverses, EXACT * tol)
-        enough = max(tol, self._noise(best[0]))
+        enough = max(EXACT * tol, self._noise(best[0]))
         if min(best[0].gap, 1.0) > max(enough, NEAR_FLOOR * self._floor) and np.any(self._W):
             # Of a start near the boundary slacks can hold all steps back. The middle is far from it.
             middle = Point(np.zeros_like(near.G), np.zeros_like(self._b))
