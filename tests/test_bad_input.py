@@ -9,6 +9,7 @@ from scipy import sparse
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV, minimize_structure
 from skmtl.penalties import PENALTIES, Fixed, Sparse
 from skmtl.penalties.fixed import MeanCoupled
+from skmtl.targets import LabelReader, as_numbers
 
 X, Y = related_tasks(np.random.default_rng(0), 20, 3)
 K = X @ X.T
@@ -231,3 +232,22 @@ def test_sparse_matrices_with_entries_at_places_that_they_do_not_have_are_refuse
     for use in (MultiTaskRegressor().fit, est.score):
         with pytest.raises(ValueError, match=f"shape \\(30, 5\\) \\({kind}\\) with entries at places that it does not"):
             use(rows, targets)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("sizes", [(1e-74, 1e-74), (1e74, 1e74), (1e-74, 1e74), (0.0, 1e74)])
+def test_weights_of_any_size_whose_products_are_numbers_are_taken(sizes, kernel, rng):
+    X, Y = related_tasks(rng, 30, 2)
+    est = MultiTaskRegressor(kernel=kernel).fit(X, Y, sample_weight=np.resize(sizes, 30))
+    assert np.all(np.isfinite(est.predict(X)))
+
+
+@pytest.mark.parametrize(("weight", "named"), [(1e-76, "1e-76"), (1e76, r"1e\+76"), (-1.0, "-1"), (np.nan, "nan")])
+def test_weights_of_other_sizes_are_refused(weight, named, rng):
+    """In memory and in blocks; NaN in memory is refused by scikit-learn's check, which names them too."""
+    X, Y = related_tasks(rng, 30, 2)
+    weights = np.where(np.arange(30) == 3, weight, 1.0)
+    with pytest.raises(ValueError, match=named if np.isfinite(weight) else "sample_weight contains NaN"):
+        MultiTaskRegressor().fit(X, Y, sample_weight=weights)
+    with pytest.raises(ValueError, match=f"sample_weight has .*entry.* {named}"):
+        LabelReader(2, as_numbers)(Y, weights)

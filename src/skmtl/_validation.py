@@ -256,9 +256,22 @@ def check_weight(weight: Any, X: Any, n_tasks: int | None = None) -> Array:
         if weight is not None and np.asarray(weight).ndim == 1:
             check_rows(np.asarray(weight), X.shape[0], "sample_weight")
         weight = np.asarray(_as_float("sample_weight", _check_sample_weight, weight, X, dtype=np.float64))
-    if weight.min() < 0.0:
-        raise ValueError(f"sample_weight has a negative entry, {weight.min():.3g}; weights must be >= 0.")
+    check_weight_sizes(weight)
     return np.asarray(weight)
+
+
+def check_weight_sizes(weight: Array) -> None:
+    """Refuse weights below zero, or missing, or of a size whose products are no numbers."""
+    least, largest = weight.min(initial=np.inf), weight.max(initial=0.0)
+    if not least >= 0.0:
+        raise ValueError(f"sample_weight has a negative or missing entry, {least:.3g}; weights must be >= 0.")
+    least = weight.min(initial=np.inf, where=weight > 0.0)
+    if largest > LARGEST or least < SMALLEST:
+        size = largest if largest > LARGEST else least
+        raise ValueError(
+            f"sample_weight has an entry of {size:.3g}, and must lie between {SMALLEST} and {LARGEST}, or be 0; "
+            "all of them divided by one number mean the same."
+        )
 
 
 def check_tasks(tasks: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]]:

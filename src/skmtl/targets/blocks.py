@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from skmtl._linalg import Array
 from skmtl._rows import Rows
+from skmtl._validation import check_weight_sizes
 from skmtl.targets.layout import TableLabels
 from skmtl.targets.scaling import Scaling, TaskStats
 
@@ -50,8 +51,7 @@ class LabelReader:
             values, given = np.where(spread, values.reshape(-1, 1), np.nan), np.where(spread, given[:, None], 0.0)
         if np.isinf(values).any():
             raise ValueError(f"y has {int(np.isinf(values).sum())} infinite values (inf); drop them or make them NaN.")
-        if given.size and not given.min() >= 0.0:
-            raise ValueError(f"sample_weight has a negative or missing entry, {given.min():.3g}; weights must be >= 0.")
+        check_weight_sizes(given)
         given = np.where(np.isnan(values), 0.0, given if given.ndim == 2 else given[:, None])
         labels = TableLabels(values, given if self.factor is None else given * self.factor)
         return labels if self.scaling is None else labels.scaled(self.scaling)
