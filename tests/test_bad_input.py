@@ -107,7 +107,9 @@ def test_the_class_of_a_penalty_is_not_a_penalty(name):
     ("weight", "message"),
     [
         (-np.ones(20), "negative"),
-        (np.zeros(20), "at least one non-zero"),
+        (np.zeros(20), "sample_weight is zero everywhere"),
+        (np.zeros((20, 3)), "sample_weight is zero everywhere"),
+        (np.ones((20, 2)), r"sample_weight has shape \(20, 2\); it must be \(20,\) or \(20, 3\)"),
         (np.ones(19), "X has 20 rows but sample_weight has 19; they must match"),
         ([np.nan] * 20, "NaN"),
     ],

@@ -305,3 +305,18 @@ def test_a_task_of_one_label_has_the_noise_of_standardized_labels(rng):
     Y[1:, 1] = np.nan
     est = MultiTaskRegressor(kernel="rbf").fit(X, Y)
     assert est.evidence_.noise[1] == 1.0 != est.evidence_.noise[0]
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("scaled", [True, False])
+def test_labels_that_are_one_value_have_no_noise_but_rounding(unit, scaled, rng):
+    """A label of such a task that is not that value says something of the others, and not more than they could be."""
+    Y = unit * rng.standard_normal((30, 3))
+    Y[:, 0] = 0.1 * unit
+    est = MultiTaskRegressor(MeanCoupled(1.0), scale_targets=scaled).fit(np.zeros((30, 3)), Y)
+    assert est.noise_[0] == 0.0
+    assert np.all(est.noise_[1:] > 0.1 * unit)
+    known = np.full((1, 3), np.nan)
+    known[0, 0] = 0.2 * unit
+    moved = est.predict(np.zeros((1, 3)), known=known)[0]
+    assert np.all(np.abs(moved - Y.mean(axis=0)) < 10.0 * unit)

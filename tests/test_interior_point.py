@@ -11,6 +11,7 @@ from test_missing_labels import LAYOUTS, make_structure, observe
 from skmtl import MultiTaskClassifier, MultiTaskRegressor
 from skmtl.losses import LOSSES
 from skmtl.losses.corners import shares
+from skmtl.penalties import Fixed
 from skmtl.solvers import curvature_inverse
 from skmtl.solvers.curvature import LabelCurvature
 from skmtl.solvers.curvature_inverse import FeatureInverse, Inverses, LabelInverse, SpanInverse
@@ -199,8 +200,8 @@ def test_the_shortest_road_to_an_inverse(rng, monkeypatch):
     size = Phi.shape[1] * len(A)
     curvature = LabelCurvature(labels, Phi, labels.weight, intercept=True)
 
-    def road(few=0.0, most=10_000):
-        for name, value in {"FEW": few, "MAX_FACTOR": most}.items():
+    def road(few=0.0, most=10_000, longest=np.inf):
+        for name, value in {"FEW": few, "MAX_FACTOR": most, "LONGEST": longest}.items():
             monkeypatch.setattr(curvature_inverse, name, value)
         inverse = Inverses(entries, Whitening(A), 10.0, 0.03).make(curvature, h)
         return type(inverse).__name__, inverse.max_steps
@@ -211,9 +212,22 @@ def test_the_shortest_road_to_an_inverse(rng, monkeypatch):
     assert road(few=0.99 * share) == ("FeatureInverse", few)
     # More features than a factor can have; and of labels that are more, too, it leaves some out.
     assert road(most=size) == ("FeatureInverse", few)
-    assert road(few=np.inf, most=size) == ("SpanInverse", few)
-    assert road(few=np.inf, most=size - 1) == ("LabelInverse", few if len(entries) <= size - 1 else many)
+    assert road(most=size - 1) == ("LabelInverse", few if len(entries) <= size - 1 else many)
     assert road(most=min(size, len(entries)) - 1) == ("LabelInverse", many)
+    # Few labels keep their digits, however many features times tasks there are, as long as that takes no longer.
+    cost = size * len(entries) ** 2
+    assert road(few=np.inf, most=size - 1, longest=cost) == ("SpanInverse", few)
+    assert road(few=np.inf, most=size, longest=cost - 1) == ("FeatureInverse", few)
+    assert road(few=np.inf, most=size - 1, longest=cost - 1)[0] == "LabelInverse"
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 1e-7])
+def test_many_tasks_of_few_labels_are_certified(alpha, rng):
+    """With more features times tasks than a factor has: three labels each of 24 tasks."""
+    X, tasks = rng.standard_normal((72, 3)), np.repeat(np.arange(24), 3)
+    y = np.sin(X @ [1.0, 2.0, 3.0]) + 0.1 * rng.standard_normal(72)
+    est = MultiTaskRegressor(Fixed.mean_coupled(1.0), loss="quantile", kernel="rbf", alpha=alpha)
+    assert est.fit(X, y, tasks=tasks).solution_.gap <= 1e-7
 
 
 @pytest.mark.parametrize("name", CORNERS)

@@ -8,7 +8,7 @@ from skmtl.estimators.calibration import held_out
 from skmtl.features import LinearMap, PrecomputedMap
 from skmtl.losses import LOSSES
 from skmtl.solvers import make_design
-from skmtl.solvers.leave_one_out import make_leave_one_out
+from skmtl.solvers.leave_one_out import CompleteLeaveOneOut, MissingLeaveOneOut, make_leave_one_out
 from skmtl.targets import LongLabels, TableLabels
 
 STRUCTURES = [np.eye(3), np.array([[2.0, 1.0, 0.0], [1.0, 2.0, -1.0], [0.0, -1.0, 1.5]]), np.ones((3, 3))]
@@ -159,3 +159,24 @@ def test_a_row_without_weight_is_in_nobodys_way(rng):
     np.testing.assert_allclose(whole.together, part.together)
     np.testing.assert_array_equal(whole.error[5], 0.0)
     np.testing.assert_array_equal(whole.spread[5], np.inf)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("others", [0.0, 1e-20, 0.5])
+def test_a_row_with_all_the_weight_is_predicted_by_nothing(others, intercept, rng):
+    """With an intercept its error is the label, and nobody knows how large it is to be; as where labels are missing."""
+    X, weight = rng.standard_normal((8, 3)), np.r_[1.0, np.full(7, others)]
+    Y = rng.standard_normal((8, 3))
+    Y -= intercept * (weight @ Y) / weight.sum()
+    labels = TableLabels(Y, np.repeat(weight[:, None], 3, axis=1))
+    design = make_design(LinearMap(), X, labels.design_weight(), intercept=intercept, overwrite=False)
+    roads = [road(design, labels, intercept=intercept) for road in (CompleteLeaveOneOut, MissingLeaveOneOut)]
+    (error, spread, together), missing = (road.residuals(STRUCTURES[1], 0.1) for road in roads)
+    heavy = weight >= 0.5
+    np.testing.assert_allclose(error[heavy], missing.error[heavy], atol=1e-9)
+    np.testing.assert_allclose(spread[heavy], missing.spread[heavy], rtol=1e-9)
+    assert np.all(np.isfinite(together))
+    assert np.all(np.isinf(spread[0])) == (intercept and others < 0.1)
+    if intercept and others < 0.1:
+        np.testing.assert_array_equal(error[0], Y[0])
+    assert np.all(np.isfinite(roads[0].predict([(np.eye(3), 0.1)])))

@@ -7,6 +7,7 @@ from problems import related_tasks
 from sklearn.model_selection import GroupKFold, LeaveOneGroupOut
 
 from skmtl import (
+    MultiTaskClassifier,
     MultiTaskClassifierCV,
     MultiTaskRegressor,
     MultiTaskRegressorCV,
@@ -143,6 +144,57 @@ def test_left_out_with_its_group_a_row_is_predicted_by_a_fit_without_it(rng):
     np.testing.assert_allclose(found.error[one], Y[one] - other.predict(X[one]), atol=1e-5)
     _, std = other.predict(X[one], return_std=True)
     np.testing.assert_allclose(found.spread[one], std / other.evidence_.noise, rtol=1e-6)
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_a_task_that_one_group_has_leaves_no_errors(long, rng):
+    """Without the group its constant may be anything: nobody knows how large its errors are."""
+    X, Y = related_tasks(rng, 40, 2)
+    groups = np.r_[np.arange(20) % 8, np.full(20, 99)]
+    tasks = np.repeat([0, 1], 20)
+    if long:
+        est = MultiTaskRegressor().fit(X, Y[np.arange(40), tasks], tasks=tasks, groups=groups)
+    else:
+        Y[:20, 1] = Y[20:, 0] = np.nan
+        est = MultiTaskRegressor().fit(X, Y, groups=groups)
+    np.testing.assert_allclose(est.noise_[1], est.target_scale_[1])
+    assert 0.1 < est.noise_[0] / est.target_scale_[0] < 2.0
+    mean, std = est.predict(X, return_std=True)
+    assert np.all((std > 0.1 * est.noise_) & (std < 100.0 * est.noise_))
+    known = np.column_stack([np.full(40, np.nan), mean[:, 1] + 1.0])
+    assert np.abs(est.predict(X, known=known)[:, 0] - mean[:, 0]).max() < 10.0
+    with pytest.raises(ValueError, match=r"1 groups with labels .* task .*1.* has 0; collect more"):
+        est.predict_interval(X, coverage=0.5)
+
+
+def test_labels_of_one_group_are_left_out_one_by_one(rng):
+    """As without groups, and so are those of the only group whose rows have weight."""
+    X, Y = related_tasks(rng, 30, 2)
+    weight, groups = np.repeat([1.0, 0.0], 15), np.repeat([0, 1], 15)
+    expected = MultiTaskRegressor().fit(X, Y, sample_weight=weight)
+    for given in (groups, np.zeros(30)):
+        est = MultiTaskRegressor().fit(X, Y, sample_weight=weight, groups=given)
+        np.testing.assert_array_equal(est.predict(X, return_std=True)[1], expected.predict(X, return_std=True)[1])
+        np.testing.assert_array_equal(est.predict_interval(X, coverage=0.5), expected.predict_interval(X, coverage=0.5))
+    classes = (Y > 0.0).astype(float)
+    plain, grouped = (
+        MultiTaskClassifier(loss="hinge").fit(X, classes, sample_weight=weight, groups=given).predict_proba(X)
+        for given in (None, groups)
+    )
+    np.testing.assert_array_equal(grouped, plain)
+
+
+@pytest.mark.parametrize("n_weighted", [1, 2])
+def test_few_rows_with_weight_are_dealt_among_themselves(n_weighted, rng):
+    """So that labels are left without any of the folds; one row leaves nothing to learn from, and all is even."""
+    X, _ = related_tasks(rng, 30, 2)
+    classes = np.where(np.arange(30)[:, None] % 2 == 0, [1.0, 0.0], [0.0, 1.0])
+    weight = (np.arange(30) < n_weighted).astype(float)
+    est = MultiTaskClassifier(loss="hinge").fit(X, classes, sample_weight=weight)
+    proba = est.predict_proba(X)
+    assert np.all((proba >= 0.0) & (proba <= 1.0))
+    if n_weighted == 1:
+        np.testing.assert_allclose(proba, 0.5, atol=1e-3)
 
 
 def test_coverage_and_path_keep_groups_together(rng):

@@ -591,8 +591,26 @@ def test_weights_in_blocks_have_a_column_for_each_task(blocks, rng):
                 MultiTaskRegressor().fit(X, y, sample_weight=np.ones((30, wrong)))
     MultiTaskRegressor().fit(X, Y, sample_weight=np.ones((30, 2)))
     # A row of a long table has one label, and one weight.
-    with pytest.raises(ValueError, match="1D"):
+    with pytest.raises(ValueError, match=r"sample_weight has shape \(30, 1\); it must be \(30,\)\."):
         MultiTaskRegressor().fit(X, Y[:, 0], tasks=np.arange(30) % 2, sample_weight=np.ones((30, 1)))
+
+
+@pytest.mark.parametrize("landmarks", ["uniform", "leverage"])
+def test_kernels_without_a_space_of_functions_are_refused_on_landmarks(landmarks, rng):
+    """Of zeros on the diagonal nothing is left to factor, and entries beside them are no kernel of zeros."""
+    X, Y = np.abs(rng.standard_normal((30, 4))), rng.standard_normal((30, 2))
+    for kernel in ("additive_chi2", "sigmoid", lambda a, b: -a @ b):
+        est = MultiTaskRegressor(kernel=kernel, n_components=12, landmarks=landmarks, random_state=0)
+        with pytest.raises(ValueError, match="not positive semidefinite"):
+            est.fit(X, Y)
+
+
+@pytest.mark.parametrize("landmarks", ["uniform", "leverage"])
+@pytest.mark.parametrize("kernel", ["cosine", "poly"])
+def test_a_kernel_of_zeros_on_landmarks_gives_constants(kernel, landmarks, rng):
+    Y = rng.standard_normal((30, 2))
+    est = MultiTaskRegressor(kernel=kernel, coef0=0.0, n_components=8, landmarks=landmarks, random_state=0)
+    np.testing.assert_allclose(est.fit(np.zeros((30, 4)), Y).predict(np.zeros((1, 4))), Y.mean(axis=0)[None])
 
 
 @pytest.mark.parametrize("layout", ["gaps", "gaps and weights", "long"])

@@ -246,12 +246,15 @@ def check_weight(weight: Any, X: Any, n_tasks: int | None = None) -> Array:
     """Weights of the rows, (n,), or of their labels, (n, n_tasks) where there are columns; none below zero."""
     if weight is not None:
         check_plain("sample_weight", weight)
-    if weight is not None and n_tasks is not None and np.asarray(weight).ndim == 2:
+        values = np.asarray(weight)
+        if values.size and values.dtype.kind in "biuf" and not values.any():
+            raise ValueError("sample_weight is zero everywhere; some rows need a weight above zero.")
+    if weight is not None and np.asarray(weight).ndim >= 2:
+        shape, n_rows = np.asarray(weight).shape, X.shape[0]
+        if shape != (n_rows, n_tasks):
+            expected = f"({n_rows},)" + (f" or ({n_rows}, {n_tasks})" if n_tasks is not None else "")
+            raise ValueError(f"sample_weight has shape {shape}; it must be {expected}.")
         weight = _as_float("sample_weight", check_array, weight, dtype=np.float64, input_name="sample_weight")
-        n_rows = X.shape[0]
-        if weight.shape != (n_rows, n_tasks):
-            expected = f"({n_rows},) or ({n_rows}, {n_tasks})"
-            raise ValueError(f"sample_weight has shape {weight.shape}; it must be {expected}.")
     else:
         if weight is not None and np.asarray(weight).ndim == 1:
             check_rows(np.asarray(weight), X.shape[0], "sample_weight")

@@ -13,7 +13,7 @@ from skmtl.estimators.calibration import held_out
 from skmtl.features import FeatureMap
 from skmtl.losses import Loss
 from skmtl.solvers.design import Design, make_design
-from skmtl.solvers.held_out import held_out_residuals
+from skmtl.solvers.held_out import groups_of_labels, held_out_residuals
 from skmtl.solvers.leave_one_out import Residuals
 from skmtl.solvers.posterior import NewRows, Posterior, make_posterior
 from skmtl.targets import Labels, LongLabels, TableLabels
@@ -23,6 +23,8 @@ LEAST_NOISE = 0.02
 # Rows of which the landmarks miss no more than this, of what they miss most, are landmarks; with so many labels of each
 # task at other rows, these alone say how large errors are.
 SPANNED, ENOUGH = 1e-6, 50
+# Errors at labels that are all one value are rounding up to this share of the largest label.
+ROUNDING = 1e-12
 
 
 @dataclass(eq=False)
@@ -133,8 +135,8 @@ class Evidence:
 
     @property
     def grouped(self) -> bool:
-        """Whether groups were left out, of which there are two at least; else rows were."""
-        return self.groups is not None and bool(np.ptp(self.groups) > 0)
+        """Whether groups were left out, of which two at least have labels; else rows were."""
+        return groups_of_labels(self.labels, self.groups) is not None
 
     @cached_property
     def units(self) -> NDArray[Any]:
@@ -164,7 +166,10 @@ class Evidence:
         """
         scores = [self.scores(t)[0] for t in range(self.n_tasks)]
         # A task with one label says nothing about its noise; standardized labels have variance one.
-        return np.array([np.sqrt(np.mean(some**2)) if len(some) else 1.0 for some in scores])
+        noise = np.array([np.sqrt(np.mean(some**2)) if len(some) else 1.0 for some in scores])
+        # Labels that are all one value are zero; errors of next to nothing are the rounding of other tasks.
+        sizes = self.labels.maxima(np.abs(self.labels.y))
+        return np.where((sizes <= 0.0) & (noise <= ROUNDING * max(float(sizes.max()), 0.0)), 0.0, noise)
 
     @property
     def noise_covariance(self) -> Array:

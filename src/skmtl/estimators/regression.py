@@ -255,7 +255,8 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
             One column with ``tasks``, and where y was one column; of long tables without ``tasks`` a column per task.
             Of Dask collections a Dask array, not computed yet.
         std : ndarray of the same shape
-            With ``return_std`` only, in the units of y; zero where all training labels of a task are one value.
+            With ``return_std`` only, in the units of y; zero where all training labels of a task are one value, unless
+            it shares something with tasks whose labels are not.
         """
         check_is_fitted(self)
         if not return_std and known is None:
@@ -282,9 +283,10 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         single row, or for rows from elsewhere; nor in finite samples beyond the correction, for parameters and
         structure were chosen with all rows.
 
-        Where all m labels of a task are one value, its interval is that value. That is no certainty: of m + 1 labels
-        drawn alike the last alone differs with probability 1 / (m + 1) at most, so that the value holds a new label
-        as often as ``coverage`` says. How far another label would be is not known.
+        Where all m labels of a task are one value, and it shares nothing with tasks whose labels are not, its interval
+        is that value. That is no certainty: of m + 1 labels drawn alike the last alone differs with probability
+        1 / (m + 1) at most, so that the value holds a new label as often as ``coverage`` says. How far another label
+        would be is not known.
 
         Parameters
         ----------

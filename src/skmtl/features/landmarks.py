@@ -103,8 +103,11 @@ class _Draw:
     @classmethod
     def from_pilot(cls, pilot: Any, count: int, seed: int, evaluate: Evaluate) -> "_Draw":
         K = evaluate(pilot, pilot)
-        # Half of the pilot's directions stand out against this ridge.
-        ridge = max(float(np.median(eigvalsh(K))), 1e-12 * float(np.abs(K).max()))
+        values, size = eigvalsh(K), float(np.abs(K).max())
+        if values[0] < -ROUNDING * size:
+            raise not_psd(float(values[0]))
+        # Half of the pilot's directions stand out against this ridge, and none is below zero; of nothing any will do.
+        ridge = max(float(np.median(values)), 1e-12 * size, -2.0 * float(values[0])) or 1.0
         factor = linalg.cholesky(K + ridge * np.eye(len(K)), lower=True)
         return cls(pilot, factor, count, seed, evaluate)
 
@@ -136,7 +139,7 @@ def pivoted_cholesky(K: Array) -> tuple[Array, Any]:
     """L, of shape (r, r), and r rows in an order such that K of them is LL' and the others add nothing to it."""
     factor, pivots, rank, _ = linalg.lapack.dpstrf(K, NEARLY_EXPLAINED * float(np.diag(K).max()), lower=1)
     order = pivots - 1
-    if rank == 0:
+    if not np.any(K):
         # A kernel that is zero on all landmarks: one function, which is zero, stands for them.
         return np.ones((1, 1)), order[:1]
     factor = np.tril(factor)[:, :rank]

@@ -16,6 +16,9 @@ MAX_FACTOR = 1500
 # Labels make the shorter factor where they are no more than this share of the features times the tasks: it takes about
 # 2.3 times their number to the third, and that of the features a third of theirs and the sum of the tasks' matrices.
 FEW = 0.5
+# Directions that labels feel are found in four times features, tasks and squared labels, where this bounds the product:
+# a second for each structure.
+LONGEST = 1e9
 # Steps of conjugate gradients that mend a factor's rounding, and that make up for labels that it leaves out.
 FEW_STEPS, MANY_STEPS = 3, 100
 
@@ -44,10 +47,10 @@ class Inverses:
 
     def make(self, curvature: LabelCurvature, h: Array) -> Inverse:
         """That of a Hessian from the curvatures h of the labels, by the shortest of three roads."""
-        if self._size > MAX_FACTOR:
-            return LabelInverse(self.entries, h, self.basis, 2.0 * self.n * self.alpha, self.alpha)
         if self._by_span:
             return SpanInverse(self._span, h / self.n, self.alpha)
+        if self._size > MAX_FACTOR:
+            return LabelInverse(self.entries, h, self.basis, 2.0 * self.n * self.alpha, self.alpha)
         H = curvature.matrix(self.basis.R) / self.n
         H[np.diag_indices_from(H)] += 2.0 * self.alpha
         return FeatureInverse(H)
@@ -61,7 +64,8 @@ class Inverses:
 
     @property
     def _by_span(self) -> bool:
-        return self._size <= MAX_FACTOR and len(self.entries) <= FEW * self._size
+        n_labels = len(self.entries)
+        return n_labels <= FEW * self._size and self._size * n_labels**2 <= LONGEST
 
     @cached_property
     def _span(self) -> "LabelSpan":

@@ -30,6 +30,7 @@ def held_out_residuals(
 
     ``groups`` are numbers of rows that are left out together.
     """
+    groups = groups_of_labels(labels, groups)
     n_labels, size = int(np.count_nonzero(labels.weight)), len(design.values) * labels.n_tasks
     if groups is None and (labels.complete() or min(n_labels, size) ** 2 <= LARGEST):
         return make_leave_one_out(design, labels, intercept=intercept).residuals(A, alpha)
@@ -40,27 +41,38 @@ def fold_residuals(
     design: Design, labels: Any, A: Array, alpha: float, *, intercept: bool, groups: Index | None = None
 ) -> Residuals:
     """The same from folds of rows, each predicted by a fit of the others."""
-    fold = _folds(labels.n_rows, groups)
-    error, spread, together = np.zeros(labels.y.shape), np.full(labels.y.shape, np.inf), []
+    fold = _folds(labels, groups)
+    error, spread = np.zeros(labels.y.shape), np.full(labels.y.shape, np.inf)
+    sums, folds = np.zeros(A.shape), np.zeros(A.shape)
     for k in range(int(fold.max()) + 1):
         held_out = labels.arrange(fold == k)
-        one, S = _without(design, labels, A, alpha, held_out, intercept=intercept)
+        rest = _labels_without(labels, held_out)
+        one, S = _without(design, labels, rest, A, alpha, held_out, intercept=intercept)
+        # The constant of a task that has no other label may be anything.
+        taught = (labels.sums(rest.weight) > 0.0) | (not intercept)
         known = _spread_rows(held_out, labels) & (labels.weight > 0.0)
-        spread[known] = np.sqrt(_own(labels, np.einsum("ntt->nt", S))[known] + 1.0 / labels.weight[known])
         error[known] = one[known]
+        known &= labels.spread(taught)
+        spread[known] = np.sqrt(_own(labels, np.einsum("ntt->nt", S))[known] + 1.0 / labels.weight[known])
         # Over all its rows, whether or not they have labels of both tasks.
-        together.append(np.mean(S[held_out], axis=0))
+        both = np.outer(taught, taught)
+        sums += np.mean(np.where(both, S[held_out], 0.0), axis=0)
+        folds += both
     counts = labels.sums((labels.weight > 0.0).astype(float))
     noise = np.diag(counts / labels.sums(labels.weight))
-    return Residuals(error, spread, np.mean(together, axis=0) + noise)
+    return Residuals(error, spread, sums / np.maximum(folds, 1.0) + noise)
+
+
+def _labels_without(labels: Any, held_out: NDArray[np.bool_]) -> Any:
+    """The labels with no weight at some rows."""
+    return labels.with_labels(labels.y, np.where(_spread_rows(held_out, labels), 0.0, labels.weight))
 
 
 def _without(
-    design: Design, labels: Any, A: Array, alpha: float, held_out: NDArray[np.bool_], *, intercept: bool
+    design: Design, labels: Any, rest: Any, A: Array, alpha: float, held_out: NDArray[np.bool_], *, intercept: bool
 ) -> tuple[Array, Array]:
-    """Errors at all labels of a fit without some rows, and covariances of its predictors at all rows."""
+    """Errors at all labels of a fit to the rest of them, and covariances of its predictors at the rows held out."""
     Phi = labels.arrange(design.rows())
-    rest = labels.with_labels(labels.y, np.where(_spread_rows(held_out, labels), 0.0, labels.weight))
     # n alpha stays what it is for all rows.
     n = float(labels.weight.sum()) / labels.n_tasks
     other_alpha = alpha * float(labels.weight.sum()) / float(rest.weight.sum())
@@ -103,11 +115,11 @@ def held_out_scores(
     groups: Index | None = None,
 ) -> Array:
     """Scores of rows held out in folds, for any loss, laid out like the labels."""
-    fold = _folds(labels.n_rows, groups)
+    fold = _folds(labels, groups)
     scores, Phi = np.zeros(labels.y.shape), labels.arrange(design.rows())
     for k in range(int(fold.max()) + 1):
-        held_out = _spread_rows(labels.arrange(fold == k), labels)
-        rest = labels.with_labels(labels.y, np.where(held_out, 0.0, labels.weight))
+        rows = labels.arrange(fold == k)
+        held_out, rest = _spread_rows(rows, labels), _labels_without(labels, rows)
         # n alpha stays what it is for all rows.
         other_alpha = alpha * float(labels.weight.sum()) / float(rest.weight.sum())
         fit = make_supervised(design, rest, loss, other_alpha, intercept=intercept).solve(A, tol=FOLD_ACCURACY)
@@ -116,14 +128,23 @@ def held_out_scores(
     return scores
 
 
-def _folds(n_rows: int, groups: Index | None) -> Index:
-    """The fold of each row, drawn at random; that of its group where there are at least two."""
-    _, unit = np.unique(np.arange(n_rows) if groups is None else groups, return_inverse=True)
-    n_units = int(unit.max()) + 1
-    if n_units < 2:
-        # Without the only group there would be nothing to learn from.
-        return _folds(n_rows, None)
-    return np.asarray((np.random.default_rng(0).permutation(n_units) % min(N_FOLDS, n_units))[unit])
+def groups_of_labels(labels: Any, groups: Index | None) -> Index | None:
+    """The groups, where two of them have labels: without the only one there would be nothing to learn from."""
+    return None if groups is None or len(np.unique(groups[labels.row_weight() > 0.0])) < 2 else groups
+
+
+def _folds(labels: Any, groups: Index | None) -> Index:
+    """The fold of each row, or of its group, drawn at random; -1 where one row has all labels.
+
+    Those with labels are dealt, so that some are left without any of the folds.
+    """
+    groups = groups_of_labels(labels, groups)
+    _, unit = np.unique(np.arange(labels.n_rows) if groups is None else groups, return_inverse=True)
+    dealt = np.unique(unit[labels.row_weight() > 0.0])
+    fold = np.full(int(unit.max()) + 1, 0 if len(dealt) > 1 else -1)
+    if len(dealt) > 1:
+        fold[dealt] = np.random.default_rng(0).permutation(len(dealt)) % min(N_FOLDS, len(dealt))
+    return np.asarray(fold[unit])
 
 
 def _spread_rows(rows: NDArray[np.bool_], labels: Any) -> NDArray[np.bool_]:

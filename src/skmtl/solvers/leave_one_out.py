@@ -84,7 +84,11 @@ class CompleteLeaveOneOut:
         self._projected = self._V.T @ weighted
         # The share of each row outside the range of the kernel and the constant, which is nothing at full rank:
         # divided by n alpha, rounding would count.
-        self._outside, self._idle = self._V.shape[1] < np.count_nonzero(weight) - intercept, not np.all(weight > 0.0)
+        self._outside = self._V.shape[1] < np.count_nonzero(weight) - intercept
+        # A row with all the weight leaves nothing to learn from: it is predicted by the mean, which is zero.
+        self._alone = 1.0 - constant <= NOTHING
+        # A row without weight is in nobody's way.
+        self._known = (weight > 0.0) & ~self._alone
         self._null = float(self._outside) * np.maximum(1.0 - constant - self._V2.sum(axis=1), 0.0)[:, None]
         self._rest = float(self._outside) * (weighted - self._V @ self._projected)
 
@@ -103,8 +107,8 @@ class CompleteLeaveOneOut:
             C += (self._rest @ U) / ridge
             H += self._null / ridge
         root = np.sqrt(self._weight)[:, None]
-        # A row without weight is in nobody's way.
-        error = np.divide(C, H * root, out=np.zeros_like(C), where=root > 0.0) if self._idle else C / (H * root)
+        error = np.divide(C, H * root, out=np.zeros_like(C), where=self._known[:, None])
+        error[self._alone] = self._targets[self._alone] @ U
         n, n_tasks = self._targets.shape
         parts = error.reshape(n, len(fits), n_tasks).transpose(1, 0, 2)
         back = U.reshape(n_tasks, len(fits), n_tasks).transpose(1, 2, 0)
@@ -113,14 +117,13 @@ class CompleteLeaveOneOut:
     def residuals(self, A: Array, alpha: float) -> Residuals:
         ridge, (a, U) = float(self._weight.sum()) * alpha, eigh(A)
         H = self._V2 @ (1.0 / (self._values[:, None] * np.maximum(a, 0.0) + ridge)) + self._null / ridge
-        # A row without weight is in nobody's way.
-        H[self._weight == 0.0] = 1.0
+        H[~self._known] = 1.0
         # (N_BB)^-1 = U diag(1 / H_i) U' / w_i at the labels B of row i, and it is n alpha times their covariance.
-        weight = self._weight[:, None]
-        variance = np.divide((1.0 / H) @ (U**2).T, ridge * weight, out=np.full(H.shape, np.inf), where=weight > 0.0)
+        weight, known = self._weight[:, None], self._known
+        variance = np.divide((1.0 / H) @ (U**2).T, ridge * weight, out=np.full(H.shape, np.inf), where=known[:, None])
         error = self._targets - self.predict([(A, alpha)])[0].reshape(H.shape)
-        known = self._weight > 0.0
-        together = (U * np.mean(1.0 / H[known] / weight[known], axis=0)) @ U.T / ridge
+        mean = np.sum(1.0 / H[known] / weight[known], axis=0) / max(int(np.count_nonzero(known)), 1)
+        together = (U * mean) @ U.T / ridge
         error = np.where(weight > 0.0, error, 0.0)
         return Residuals(error.reshape(self._shape), np.sqrt(variance).reshape(self._shape), together)
 
