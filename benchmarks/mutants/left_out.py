@@ -34,7 +34,7 @@ CONSTANTS = {
         "solvers/moments.py": "LARGEST_GRAMS",
         "solvers/joint.py": "DIRECT_RIDGE LOOSE_STAGE_TOL",
         "solvers/newton_cg.py": "MAX_FACTOR",
-        "solvers/curvature_inverse.py": "MAX_FACTOR FEW",
+        "solvers/curvature_inverse.py": "MAX_FACTOR FEW LONGEST",
         "solvers/systems.py": "SINGLE",
         "solvers/task_blocks.py": "N_SHARED LARGEST_SHARED",
     },
