@@ -106,8 +106,9 @@ class CompleteLeaveOneOut:
         if self._outside:
             C += (self._rest @ U) / ridge
             H += self._null / ridge
-        root = np.sqrt(self._weight)[:, None]
-        error = np.divide(C, H * root, out=np.zeros_like(C), where=self._known[:, None])
+        H *= np.sqrt(self._weight)[:, None]
+        C[~self._known], H[~self._known] = 0.0, 1.0
+        error = C / H
         error[self._alone] = self._targets[self._alone] @ U
         n, n_tasks = self._targets.shape
         parts = error.reshape(n, len(fits), n_tasks).transpose(1, 0, 2)
