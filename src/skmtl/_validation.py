@@ -76,20 +76,6 @@ def check_count(name: str, value: Any) -> int:
     return int(value)
 
 
-def check_flag(name: str, value: Any) -> bool:
-    """True or False; a one or a zero will do."""
-    if not isinstance(value, bool | np.bool_) and not (is_number(value) and value in (0, 1)):
-        raise ValueError(f"{name}={value!r:.50} must be True or False.")
-    return bool(value)
-
-
-def check_callback(value: Any) -> Any:
-    """None, or something that can be called."""
-    if value is not None and not callable(value):
-        raise TypeError(f"callback={value!r:.50} cannot be called; pass a function of one argument, or None.")
-    return value
-
-
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as a finite float array of shape (n, d), or a CSR matrix where the estimator takes one."""
     check_plain("X", X)
