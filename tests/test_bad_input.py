@@ -231,3 +231,45 @@ def test_sparse_matrices_with_entries_at_places_that_they_do_not_have_are_refuse
     for use in (MultiTaskRegressor().fit, est.score):
         with pytest.raises(ValueError, match=f"shape \\(30, 5\\) \\({kind}\\) with entries at places that it does not"):
             use(rows, targets)
+
+
+NAMES = ["a", "b"] * 10
+# What does not name a task for each row.
+NO_TASKS = {
+    "a number": 3,
+    "text": "ab" * 10,
+    "bytes": b"ab" * 10,
+    "a mapping": dict(enumerate(NAMES)),
+    "a set": set(range(20)),
+    "a class": int,
+    "no column": np.array("a"),
+    "two columns": np.array([NAMES, NAMES]).T,
+    "a frame of two columns": pd.DataFrame({"a": NAMES, "b": NAMES}),
+    "tuples": [("a", 1)] * 20,
+    "lists": [["a"], ["b", "c"]] * 10,
+    "mappings": [{}] * 20,
+}
+
+
+@pytest.mark.parametrize("case", NO_TASKS)
+def test_tasks_of_another_kind_are_named(case):
+    tasks, y = NO_TASKS[case], Y[:, 0]
+    number, label = MultiTaskRegressor().fit(X, y, tasks=NAMES), MultiTaskClassifier().fit(X, y > 0.0, tasks=NAMES)
+    for ask in (
+        lambda: MultiTaskRegressor().fit(X, y, tasks=tasks),
+        lambda: MultiTaskClassifier().fit(X, y > 0.0, tasks=tasks),
+        lambda: number.predict(X, tasks=tasks),
+        lambda: number.predict_interval(X, tasks=tasks, coverage=0.5),
+        lambda: number.score(X, y, tasks=tasks),
+        lambda: label.predict_proba(X, tasks=tasks),
+    ):
+        with pytest.raises(ValueError, match=r"tasks=.* does not say which task .* a string or a number for each row"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    "column", [np.array(NAMES)[:, None], pd.DataFrame({"task": NAMES}), [[name] for name in NAMES]]
+)
+def test_tasks_in_a_table_of_one_column_are_that_column(column):
+    flat, table = (MultiTaskRegressor().fit(X, Y[:, 0], tasks=tasks) for tasks in (NAMES, column))
+    np.testing.assert_array_equal(table.predict(X, tasks=column), flat.predict(X, tasks=NAMES))

@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import reprlib
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
@@ -29,6 +30,7 @@ NO_TEXT = {
     "y": "classes are for MultiTaskClassifier",
     "sample_weight": "pass a number for each row",
 }
+NO_TASKS = "tasks={} does not say which task each row is of; pass a column with a string or a number for each row."
 MANY_COLUMNS = "y has {} columns; in long format it has one, and tasks says which task it is of."
 
 
@@ -249,7 +251,7 @@ def check_weight(weight: Any, X: Any, n_tasks: int | None = None) -> Array:
 
 def check_tasks(tasks: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """The task of each row as a number from 0, and the names of the tasks in sorted order where they have one."""
-    raw = plain_values(tasks)
+    raw = _plain_tasks(tasks)
     check_rows(raw, n_rows, "tasks")
     codes, names = pd.factorize(raw, use_na_sentinel=True)
     if (codes < 0).any():
@@ -262,10 +264,10 @@ def check_tasks(tasks: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]
     return codes.astype(np.intp), plain_names(names.tolist())
 
 
-def match_tasks(tasks: Any, names: NDArray[Any], n_rows: int) -> NDArray[np.intp]:
+def match_tasks(tasks: Any, names: NDArray[Any], n_rows: int | None = None) -> NDArray[np.intp]:
     """The number of the task of each row, for tasks that are known."""
-    raw = plain_values(tasks)
-    check_rows(raw, n_rows, "tasks")
+    raw = _plain_tasks(tasks)
+    check_rows(raw, len(raw) if n_rows is None else n_rows, "tasks")
     codes = pd.Index(names.tolist(), dtype=object).get_indexer(raw)
     if (codes < 0).any():
         unknown = raw[codes < 0][0]
@@ -284,12 +286,16 @@ def check_task_names(Y: Any, n_tasks: int) -> NDArray[Any]:
     return np.array([f"y{t}" for t in range(n_tasks)])
 
 
-def plain_values(values: Any) -> NDArray[Any]:
-    """A column as an array of strings, numbers and None; anything else becomes its text."""
-    column = np.empty(len(values), dtype=object)
-    column[:] = np.asarray(values, dtype=object) if not hasattr(values, "tolist") else values.tolist()
-    simple = all(isinstance(value, PLAIN) for value in set(pd.unique(pd.Series(column, dtype=object))))
-    if simple:
+def _plain_tasks(tasks: Any) -> NDArray[Any]:
+    """The task of each row as a string, a number or None; anything else becomes its text."""
+    try:
+        column = np.asarray(tasks.tolist() if hasattr(tasks, "tolist") else tasks, dtype=object)
+        # A table of one column is a column.
+        column = column[:, 0] if column.ndim == 2 and column.shape[1] == 1 else column
+        different = set(pd.unique(pd.Series(column, dtype=object)))
+    except (TypeError, ValueError):
+        raise ValueError(NO_TASKS.format(" ".join(reprlib.repr(tasks).split()))) from None
+    if all(isinstance(value, PLAIN) for value in different):
         return column
     missing = pd.isna(column)
     return np.array([None if gap else _plain(value) for value, gap in zip(column, missing, strict=True)], dtype=object)

@@ -159,13 +159,13 @@ def _open_dask(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any, *
 def _codes(tasks: Any, names: Any) -> Any:
     """The numbers of tasks on a cluster."""
     if not is_dask(tasks):
-        return match_tasks(tasks, names, len(tasks))
+        return match_tasks(tasks, names)
     values = getattr(tasks, "values", tasks)
     return values.map_blocks(_match, names=names, dtype=np.intp, meta=np.empty(0, dtype=np.intp))
 
 
 def _match(tasks: NDArray[Any], names: NDArray[Any]) -> NDArray[np.intp]:
-    return match_tasks(tasks, names, len(tasks))
+    return match_tasks(tasks, names)
 
 
 def _check_features(estimator: Any, X: Any, *, reset: bool) -> None:

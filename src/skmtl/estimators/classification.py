@@ -274,7 +274,7 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
                 f"probabilities of loss={self.loss_.name!r} need rows in memory, and these are a Dask collection; pass "
                 "X.compute(), or a partition at a time."
             )
-        codes = None if tasks is None else match_tasks(tasks, self.task_names_, len(tasks))
+        codes = None if tasks is None else match_tasks(tasks, self.task_names_)
         kept = self.evidence_
         calibration = calibrate(kept.held_out_scores, kept.labels, together=self.coding_.one_vs_all)
         odds = calibration.log_odds(predict_scores(self, X, tasks), codes)

@@ -314,7 +314,7 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         return self.coding_.predictions(mean - width), self.coding_.predictions(mean + width)
 
     def _task_numbers(self, tasks: Any) -> Any:
-        return match_tasks(tasks, self.task_names_, len(tasks))
+        return match_tasks(tasks, self.task_names_)
 
     @property
     def noise_(self) -> Array:
