@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skmtl import MultiTaskRegressor, load_model, save_model
+from skmtl import MultiTaskRegressor, cli, load_model, save_model
 from skmtl.cli import ended_by_signals
+from skmtl.cli.progress import working
 from skmtl.tables import read_table, write_table
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs the signals of POSIX")
@@ -86,6 +87,22 @@ def test_under_nohup_nobody_hangs_up():
             os.kill(os.getpid(), signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_interrupted_while_it_starts(run, monkeypatch):
+    monkeypatch.setattr(cli, "make_app", lambda: signal.raise_signal(signal.SIGINT))
+    assert run("methods") == (130, "", "Interrupted; nothing was written.\n")
+
+
+def test_who_ignores_interruptions_is_not_interrupted():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with working() as work:
+            signal.raise_signal(signal.SIGINT)
+        assert not work.interrupted
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_fit_that_is_interrupted_ends(table, tmp_path):
