@@ -8,18 +8,13 @@ from typing import Any
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor
 from skmtl._parameters import MOST_JOBS
+from skmtl.cli.words import TOLD
 from skmtl.model_selection import quick_search
 from skmtl.model_selection.recommended import KERNELS
 from skmtl.model_selection.scores import SCORES
 from skmtl.penalties import PENALTIES, StructurePenalty
 from skmtl.tables import TableProblem
 from skmtl.tables.files import read_matrix
-
-# Penalties that are told something about the tasks: the parameter that does, and how it is given.
-TOLD = {
-    "fixed": ("matrix", "matrix=FILE, a table with a row and a column for each task"),
-    "groups": ("groups", "groups=a,a,b, the group of each task"),
-}
 
 
 @dataclass(frozen=True)
