@@ -1,5 +1,7 @@
 """Wrong input gets one clear sentence; unusual input works."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -231,6 +233,24 @@ def test_sparse_matrices_with_entries_at_places_that_they_do_not_have_are_refuse
     for use in (MultiTaskRegressor().fit, est.score):
         with pytest.raises(ValueError, match=f"shape \\(30, 5\\) \\({kind}\\) with entries at places that it does not"):
             use(rows, targets)
+
+
+@pytest.mark.parametrize("names", [["a", "b", "a"], [0, 1, 0], [("a", 1), ("b", 1), ("a", 1)]])
+@pytest.mark.parametrize("limit", [1, 10**9])
+def test_two_columns_of_one_name_are_named(monkeypatch, names, limit):
+    # Rows that are read in blocks, and rows that are not.
+    monkeypatch.setattr("skmtl.estimators.blocks.LARGE", limit)
+    twice, once = pd.DataFrame(X[:, :3], columns=names), pd.DataFrame(X[:, :3], columns=["a", "b", "c"])
+    for ask in (lambda: MultiTaskRegressor().fit(twice, Y), lambda: MultiTaskRegressor().fit(once, Y).predict(twice)):
+        with pytest.raises(ValueError, match=f"X has two columns called {re.escape(repr(names[0]))}; their names must"):
+            ask()
+
+
+def test_infinite_labels_are_of_a_task():
+    infinite = with_value(Y, np.inf)
+    for labels, name in ((infinite, "y1"), (pd.DataFrame(infinite, columns=["u", "v", "w"]), "v")):
+        with pytest.raises(ValueError, match=f"y has 1 infinite values .*, the first of them of task '{name}'; drop"):
+            MultiTaskRegressor().fit(X, labels)
 
 
 NAMES = ["a", "b"] * 10

@@ -81,6 +81,7 @@ def check_count(name: str, value: Any) -> int:
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as a finite float array of shape (n, d), or a CSR matrix where the estimator takes one."""
     check_plain("X", X)
+    check_columns(X)
     if sparse.issparse(X):
         _check_indices(X)
     X = _as_float(
@@ -102,6 +103,13 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     check_finite(X, None, names)
     _check_size(X)
     return np.asarray(X)
+
+
+def check_columns(X: Any) -> None:
+    """Refuse a data frame with two columns of one name: nobody could say which of them is meant."""
+    if isinstance(X, pd.DataFrame) and not X.columns.is_unique:
+        name = X.columns[X.columns.duplicated()].tolist()[0]
+        raise ValueError(f"X has two columns called {name!r}; their names must differ.")
 
 
 def check_plain(name: str, values: Any) -> None:
@@ -186,7 +194,10 @@ def check_targets(Y: Any, n_rows: int) -> tuple[Array, bool]:
     if array.shape[1] == 0:
         raise ValueError("y has no columns; there must be at least one task.")
     if np.isinf(array).any():
-        raise ValueError(f"y has {int(np.isinf(array).sum())} infinite values (inf); drop them or replace them by NaN.")
+        count, names = int(np.isinf(array).sum()), check_task_names(Y, array.shape[1]).tolist()
+        # A single column may hold the labels of several tasks, and its name says nothing of them.
+        where = f", the first of them of task {names[np.isinf(array).any(axis=0).argmax()]!r}" if len(names) > 1 else ""
+        raise ValueError(f"y has {count} infinite values (inf){where}; drop them or replace them by NaN.")
     return array, flat
 
 

@@ -14,6 +14,7 @@ from skmtl._cluster import DaskRows
 from skmtl._rows import LARGE, MemoryRows, Rows
 from skmtl._validation import (
     MANY_COLUMNS,
+    check_columns,
     check_features,
     check_rows,
     check_task_names,
@@ -175,6 +176,7 @@ def _check_features(estimator: Any, X: Any, *, reset: bool) -> None:
         X = _empty_frame(X) if hasattr(X, "columns") else np.empty((0, *X.shape[1:]))
     if len(X.shape) != 2:
         raise ValueError(f"Expected 2D array, got an X of {len(X.shape)} dimensions instead.")
+    check_columns(X)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
 
 
