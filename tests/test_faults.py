@@ -1,5 +1,6 @@
 """Signals in the middle of the work of the command line: the exit code of the shell, and nothing half done."""
 
+import io
 import os
 import signal
 import subprocess
@@ -152,6 +153,18 @@ def test_a_folder_that_cannot_be_written(table, tmp_path, run):
     assert code == 2
     assert "cannot write there" in errors
     assert errors.count("\n") == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="needs a name for the output")
+def test_predictions_into_a_pipe_are_a_table_and_nothing_else(table, tmp_path):
+    frame = read_table(table)
+    model = MultiTaskRegressor(alpha=0.1).fit(frame[[*"abcd"]], frame[["y1"]])
+    save_model(model, tmp_path / "model.skops")
+    command = [sys.executable, "-m", "skmtl", "predict", tmp_path / "model.skops", table, "--out", "/dev/stdout"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    expected = model.predict_frame(frame[[*"abcd"]])
+    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(done.stdout)), expected, check_dtype=False)
+    assert done.stderr == "Wrote /dev/stdout: 120 rows, 1 column.\n"
 
 
 def test_predictions_into_a_device_leave_it_a_device(table, tmp_path, run):
