@@ -253,6 +253,18 @@ def test_infinite_labels_are_of_a_task():
             MultiTaskRegressor().fit(X, labels)
 
 
+def test_scores_need_a_label_for_each_prediction():
+    """Without tasks, a model of a long table predicts a column for each of them."""
+    tasks, y = ["a", "b"] * 10, Y[:, 0]
+    classes = (y > 0.0).astype(int), np.where(y > 0.0, "high", "low")
+    for est, labels in ((MultiTaskRegressor(), y), *((MultiTaskClassifier(), some) for some in classes)):
+        est.fit(X, labels, tasks=tasks)
+        with pytest.raises(ValueError, match=r"y has 1 columns, and there are predictions of 2 tasks; .*, pass tasks"):
+            est.score(X, labels)
+    with pytest.raises(ValueError, match="y has 2 columns, and there are predictions of 3 tasks; pass a column"):
+        MultiTaskRegressor().fit(X, Y).score(X, Y[:, :2])
+
+
 NAMES = ["a", "b"] * 10
 # What does not name a task for each row.
 NO_TASKS = {
