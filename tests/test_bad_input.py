@@ -1,5 +1,7 @@
 """Wrong input gets one clear sentence; unusual input works."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -253,3 +255,75 @@ def test_weights_of_other_sizes_are_refused(weight, named, rng):
         MultiTaskRegressor().fit(X, Y, sample_weight=weights)
     with pytest.raises(ValueError, match=f"sample_weight has .*entry.* {named}"):
         LabelReader(2, as_numbers)(Y, weights)
+
+
+@pytest.mark.parametrize("names", [["a", "b", "a"], [0, 1, 0], [("a", 1), ("b", 1), ("a", 1)]])
+@pytest.mark.parametrize("limit", [1, 10**9])
+def test_two_columns_of_one_name_are_named(monkeypatch, names, limit):
+    # Rows that are read in blocks, and rows that are not.
+    monkeypatch.setattr("skmtl.estimators.blocks.LARGE", limit)
+    twice, once = pd.DataFrame(X[:, :3], columns=names), pd.DataFrame(X[:, :3], columns=["a", "b", "c"])
+    for ask in (lambda: MultiTaskRegressor().fit(twice, Y), lambda: MultiTaskRegressor().fit(once, Y).predict(twice)):
+        with pytest.raises(ValueError, match=f"X has two columns called {re.escape(repr(names[0]))}; their names must"):
+            ask()
+
+
+def test_infinite_labels_are_of_a_task():
+    infinite = with_value(Y, np.inf)
+    for labels, name in ((infinite, "y1"), (pd.DataFrame(infinite, columns=["u", "v", "w"]), "v")):
+        with pytest.raises(ValueError, match=f"y has 1 infinite values .*, the first of them of task '{name}'; drop"):
+            MultiTaskRegressor().fit(X, labels)
+
+
+def test_scores_need_a_label_for_each_prediction():
+    """Without tasks, a model of a long table predicts a column for each of them."""
+    tasks, y = ["a", "b"] * 10, Y[:, 0]
+    classes = (y > 0.0).astype(int), np.where(y > 0.0, "high", "low")
+    for est, labels in ((MultiTaskRegressor(), y), *((MultiTaskClassifier(), some) for some in classes)):
+        est.fit(X, labels, tasks=tasks)
+        with pytest.raises(ValueError, match=r"y has 1 columns, and there are predictions of 2 tasks; .*, pass tasks"):
+            est.score(X, labels)
+    with pytest.raises(ValueError, match="y has 2 columns, and there are predictions of 3 tasks; pass a column"):
+        MultiTaskRegressor().fit(X, Y).score(X, Y[:, :2])
+
+
+NAMES = ["a", "b"] * 10
+# What does not name a task for each row.
+NO_TASKS = {
+    "a number": 3,
+    "text": "ab" * 10,
+    "bytes": b"ab" * 10,
+    "a mapping": dict(enumerate(NAMES)),
+    "a set": set(range(20)),
+    "a class": int,
+    "no column": np.array("a"),
+    "two columns": np.array([NAMES, NAMES]).T,
+    "a frame of two columns": pd.DataFrame({"a": NAMES, "b": NAMES}),
+    "tuples": [("a", 1)] * 20,
+    "lists": [["a"], ["b", "c"]] * 10,
+    "mappings": [{}] * 20,
+}
+
+
+@pytest.mark.parametrize("case", NO_TASKS)
+def test_tasks_of_another_kind_are_named(case):
+    tasks, y = NO_TASKS[case], Y[:, 0]
+    number, label = MultiTaskRegressor().fit(X, y, tasks=NAMES), MultiTaskClassifier().fit(X, y > 0.0, tasks=NAMES)
+    for ask in (
+        lambda: MultiTaskRegressor().fit(X, y, tasks=tasks),
+        lambda: MultiTaskClassifier().fit(X, y > 0.0, tasks=tasks),
+        lambda: number.predict(X, tasks=tasks),
+        lambda: number.predict_interval(X, tasks=tasks, coverage=0.5),
+        lambda: number.score(X, y, tasks=tasks),
+        lambda: label.predict_proba(X, tasks=tasks),
+    ):
+        with pytest.raises(ValueError, match=r"tasks=.* does not say which task .* a string or a number for each row"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    "column", [np.array(NAMES)[:, None], pd.DataFrame({"task": NAMES}), [[name] for name in NAMES]]
+)
+def test_tasks_in_a_table_of_one_column_are_that_column(column):
+    flat, table = (MultiTaskRegressor().fit(X, Y[:, 0], tasks=tasks) for tasks in (NAMES, column))
+    np.testing.assert_array_equal(table.predict(X, tasks=column), flat.predict(X, tasks=NAMES))

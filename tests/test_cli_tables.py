@@ -135,6 +135,7 @@ def test_no_permission(run, rng, tmp_path, monkeypatch):
         (["--targets", "alpha,beta", "--gamma", "inf"], "--gamma inf must be a number above 0"),
         (["--targets", "alpha,beta", "--common", "-2"], "--common -2 must be 0"),
         (["--targets", "alpha,beta", "--jobs", "0"], "--jobs 0 is no number of processes"),
+        (["--targets", "alpha,beta", "--jobs", "9" * 20], "--jobs 99999999999999999999 is no number of processes"),
         (["--targets", "alpha,beta", "--components", "0"], "--components"),
         (["--target", "alpha,beta"], "no such option: --target"),
         ([], "missing option '--targets'; skmtl fit --help"),
@@ -145,6 +146,12 @@ def test_bad_wishes_are_one_sentence(run, rng, tmp_path, arguments, part):
     make_table(rng).to_csv("table.csv", index=False)
     assert_one_sentence(*run("fit", "table.csv", *arguments, "--out", "run"), part)
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["table.csv"]
+
+
+@pytest.mark.parametrize("jobs", ["0", "-1", "9" * 20])
+def test_numbers_of_processes_that_no_experiment_has(run, tmp_path, jobs):
+    assert_one_sentence(*run("reproduce", "synthetic", "--out", "run", "--jobs", jobs), f"--jobs {jobs} is no number")
+    assert list(tmp_path.iterdir()) == []
 
 
 QUICK = ("--targets", "alpha,beta", "--penalty", "sparse", "--alpha", "0.01", "--out", "run")

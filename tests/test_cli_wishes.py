@@ -13,6 +13,7 @@ import pytest
 import skmtl
 from skmtl import load_model, save_model
 from skmtl.cli import main, words
+from skmtl.cli.compare import check_methods
 from skmtl.cli.method import MethodOptions
 from skmtl.export import FORMATS
 from skmtl.model_selection import SCORES, folds, kernel_choice
@@ -244,6 +245,28 @@ def test_a_place_that_cannot_be_written_is_said_before_the_work(run, table, monk
     code, _, err = run(*compare, "x.xlsx")
     assert code == 2
     assert "tables are written as .csv" in err
+
+
+@pytest.mark.parametrize(
+    ("methods", "part"),
+    [
+        ("", "--methods names nothing to compare with independent tasks; choose from sparse, trace"),
+        ("independent", "--methods names nothing to compare with independent tasks; choose from sparse, trace"),
+        ("fixed", "method 'fixed' has to be told what is known: skmtl fit --penalty fixed --set matrix=FILE"),
+        ("sparse,groups", "method 'groups' has to be told what is known: skmtl fit --penalty groups --set groups=a"),
+    ],
+)
+def test_methods_that_cannot_be_compared_are_said_before_the_work(run, table, monkeypatch, methods, part):
+    monkeypatch.setattr("skmtl.tables.compare_table", lambda *_, **__: pytest.fail("it worked"))
+    code, out, err = run("compare", "table.csv", *TARGETS, "--methods", methods)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert part in err
+
+
+def test_all_methods_are_those_that_need_not_be_told_anything():
+    names = check_methods(["all"])
+    assert sorted([*names, *words.TOLD, "independent"]) == sorted(PENALTIES)
+    assert check_methods(["sparse", "sparse"]) == ["sparse"]
 
 
 def test_a_comparison_that_cannot_be_written_is_printed_all_the_same(run, table, monkeypatch):

@@ -1,5 +1,6 @@
 """Signals in the middle of the work of the command line: the exit code of the shell, and nothing half done."""
 
+import io
 import os
 import signal
 import subprocess
@@ -10,8 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skmtl import MultiTaskRegressor, load_model, save_model
+from skmtl import MultiTaskRegressor, cli, load_model, save_model
 from skmtl.cli import ended_by_signals
+from skmtl.cli.progress import working
 from skmtl.tables import read_table, write_table
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs the signals of POSIX")
@@ -88,6 +90,22 @@ def test_under_nohup_nobody_hangs_up():
         signal.signal(signal.SIGHUP, before)
 
 
+def test_interrupted_while_it_starts(run, monkeypatch):
+    monkeypatch.setattr(cli, "make_app", lambda: signal.raise_signal(signal.SIGINT))
+    assert run("methods") == (130, "", "Interrupted; nothing was written.\n")
+
+
+def test_who_ignores_interruptions_is_not_interrupted():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with working() as work:
+            signal.raise_signal(signal.SIGINT)
+        assert not work.interrupted
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_a_fit_that_is_interrupted_ends(table, tmp_path):
     process = start("fit", table, "--targets", "y1,y2,y3", "--out", tmp_path / "run")
     returned, errors = stop(process, signal.SIGINT, 0.3)
@@ -135,6 +153,18 @@ def test_a_folder_that_cannot_be_written(table, tmp_path, run):
     assert code == 2
     assert "cannot write there" in errors
     assert errors.count("\n") == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="needs a name for the output")
+def test_predictions_into_a_pipe_are_a_table_and_nothing_else(table, tmp_path):
+    frame = read_table(table)
+    model = MultiTaskRegressor(alpha=0.1).fit(frame[[*"abcd"]], frame[["y1"]])
+    save_model(model, tmp_path / "model.skops")
+    command = [sys.executable, "-m", "skmtl", "predict", tmp_path / "model.skops", table, "--out", "/dev/stdout"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    expected = model.predict_frame(frame[[*"abcd"]])
+    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(done.stdout)), expected, check_dtype=False)
+    assert done.stderr == "Wrote /dev/stdout: 120 rows, 1 column.\n"
 
 
 def test_predictions_into_a_device_leave_it_a_device(table, tmp_path, run):

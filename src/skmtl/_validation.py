@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import reprlib
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
@@ -29,6 +30,7 @@ NO_TEXT = {
     "y": "classes are for MultiTaskClassifier",
     "sample_weight": "pass a number for each row",
 }
+NO_TASKS = "tasks={} does not say which task each row is of; pass a column with a string or a number for each row."
 MANY_COLUMNS = "y has {} columns; in long format it has one, and tasks says which task it is of."
 
 
@@ -76,23 +78,10 @@ def check_count(name: str, value: Any) -> int:
     return int(value)
 
 
-def check_flag(name: str, value: Any) -> bool:
-    """True or False; a one or a zero will do."""
-    if not isinstance(value, bool | np.bool_) and not (is_number(value) and value in (0, 1)):
-        raise ValueError(f"{name}={value!r:.50} must be True or False.")
-    return bool(value)
-
-
-def check_callback(value: Any) -> Any:
-    """None, or something that can be called."""
-    if value is not None and not callable(value):
-        raise TypeError(f"callback={value!r:.50} cannot be called; pass a function of one argument, or None.")
-    return value
-
-
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as a finite float array of shape (n, d), or a CSR matrix where the estimator takes one."""
     check_plain("X", X)
+    check_columns(X)
     if sparse.issparse(X):
         _check_indices(X)
     X = _as_float(
@@ -114,6 +103,13 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     check_finite(X, None, names)
     _check_size(X)
     return np.asarray(X)
+
+
+def check_columns(X: Any) -> None:
+    """Refuse a data frame with two columns of one name: nobody could say which of them is meant."""
+    if isinstance(X, pd.DataFrame) and not X.columns.is_unique:
+        name = X.columns[X.columns.duplicated()].tolist()[0]
+        raise ValueError(f"X has two columns called {name!r}; their names must differ.")
 
 
 def check_plain(name: str, values: Any) -> None:
@@ -198,7 +194,10 @@ def check_targets(Y: Any, n_rows: int) -> tuple[Array, bool]:
     if array.shape[1] == 0:
         raise ValueError("y has no columns; there must be at least one task.")
     if np.isinf(array).any():
-        raise ValueError(f"y has {int(np.isinf(array).sum())} infinite values (inf); drop them or replace them by NaN.")
+        count, names = int(np.isinf(array).sum()), check_task_names(Y, array.shape[1]).tolist()
+        # A single column may hold the labels of several tasks, and its name says nothing of them.
+        where = f", the first of them of task {names[np.isinf(array).any(axis=0).argmax()]!r}" if len(names) > 1 else ""
+        raise ValueError(f"y has {count} infinite values (inf){where}; drop them or replace them by NaN.")
     return array, flat
 
 
@@ -279,7 +278,7 @@ def check_weight_sizes(weight: Array) -> None:
 
 def check_tasks(tasks: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """The task of each row as a number from 0, and the names of the tasks in sorted order where they have one."""
-    raw = plain_values(tasks)
+    raw = _plain_tasks(tasks)
     check_rows(raw, n_rows, "tasks")
     codes, names = pd.factorize(raw, use_na_sentinel=True)
     if (codes < 0).any():
@@ -292,10 +291,10 @@ def check_tasks(tasks: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]
     return codes.astype(np.intp), plain_names(names.tolist())
 
 
-def match_tasks(tasks: Any, names: NDArray[Any], n_rows: int) -> NDArray[np.intp]:
+def match_tasks(tasks: Any, names: NDArray[Any], n_rows: int | None = None) -> NDArray[np.intp]:
     """The number of the task of each row, for tasks that are known."""
-    raw = plain_values(tasks)
-    check_rows(raw, n_rows, "tasks")
+    raw = _plain_tasks(tasks)
+    check_rows(raw, len(raw) if n_rows is None else n_rows, "tasks")
     codes = pd.Index(names.tolist(), dtype=object).get_indexer(raw)
     if (codes < 0).any():
         unknown = raw[codes < 0][0]
@@ -314,12 +313,16 @@ def check_task_names(Y: Any, n_tasks: int) -> NDArray[Any]:
     return np.array([f"y{t}" for t in range(n_tasks)])
 
 
-def plain_values(values: Any) -> NDArray[Any]:
-    """A column as an array of strings, numbers and None; anything else becomes its text."""
-    column = np.empty(len(values), dtype=object)
-    column[:] = np.asarray(values, dtype=object) if not hasattr(values, "tolist") else values.tolist()
-    simple = all(isinstance(value, PLAIN) for value in set(pd.unique(pd.Series(column, dtype=object))))
-    if simple:
+def _plain_tasks(tasks: Any) -> NDArray[Any]:
+    """The task of each row as a string, a number or None; anything else becomes its text."""
+    try:
+        column = np.asarray(tasks.tolist() if hasattr(tasks, "tolist") else tasks, dtype=object)
+        # A table of one column is a column.
+        column = column[:, 0] if column.ndim == 2 and column.shape[1] == 1 else column
+        different = set(pd.unique(pd.Series(column, dtype=object)))
+    except (TypeError, ValueError):
+        raise ValueError(NO_TASKS.format(" ".join(reprlib.repr(tasks).split()))) from None
+    if all(isinstance(value, PLAIN) for value in different):
         return column
     missing = pd.isna(column)
     return np.array([None if gap else _plain(value) for value, gap in zip(column, missing, strict=True)], dtype=object)

@@ -17,26 +17,37 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command line, or say how to install what it needs."""
+    """Run the command line; Ctrl-C ends it with one sentence, while it starts too."""
+    open_streams()
     try:
-        app = make_app()
+        app = installed_app()
+        with ended_by_signals():
+            raise SystemExit(run_in_words(app))
+    except KeyboardInterrupt:
+        print("Interrupted; nothing was written.", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+    finally:
+        flush_output()
+
+
+def installed_app() -> Any:
+    """The application, or a sentence that says how to install what it needs."""
+    try:
+        return make_app()
     except ModuleNotFoundError as error:
         if error.name not in ("rich", "typer"):
             raise
         print(INSTALL, file=sys.stderr)
         raise SystemExit(2) from None
-    open_streams()
+
+
+def run_in_words(app: Any) -> int:
+    """Run what the command line says; what goes wrong is one sentence, and the code 2."""
     try:
-        with ended_by_signals():
-            raise SystemExit(run(app))
-    except KeyboardInterrupt:
-        print("Interrupted; nothing was written.", file=sys.stderr)
-        raise SystemExit(INTERRUPTED) from None
+        return run(app)
     except (ValueError, OSError, ImportError, MemoryError) as error:
         print(in_one_line(error), file=sys.stderr)
-        raise SystemExit(2) from None
-    finally:
-        flush_output()
+        return 2
 
 
 def open_streams() -> None:

@@ -8,7 +8,7 @@ import typer
 from skmtl.cli import options as o
 from skmtl.cli.console import check_new, say, show_comparison, warnings_as_notes
 from skmtl.cli.progress import working
-from skmtl.cli.words import COMPARED, PENALTY_NAMES
+from skmtl.cli.words import COMPARABLE, COMPARED, TOLD
 
 
 def compare(
@@ -25,7 +25,7 @@ def compare(
     encoding: o.Encoding = None,
     methods: Annotated[
         str,
-        typer.Option(metavar="A,B,C", help=f"From {', '.join(PENALTY_NAMES)}; or all.", rich_help_panel=o.METHOD),
+        typer.Option(metavar="A,B,C", help=f"From {', '.join(COMPARABLE)}; or all.", rich_help_panel=o.METHOD),
     ] = ",".join(COMPARED),
     kernel: o.KernelName = None,
     components: o.Components = None,
@@ -66,9 +66,15 @@ def compare(
 
 
 def check_methods(names: list[str]) -> list[str]:
-    """Known methods; "all" is every one that learns or knows a structure."""
-    names = list(PENALTY_NAMES) if names == ["all"] else names
+    """Methods that need not be told anything; "all" is every one of them. Independent tasks are there anyway."""
+    possible = f"choose from {', '.join(COMPARABLE)}, or all."
+    names = list(COMPARABLE) if names == ["all"] else [name for name in dict.fromkeys(names) if name != "independent"]
+    if not names:
+        raise ValueError(f"--methods names nothing to compare with independent tasks; {possible}")
     for name in names:
-        if name not in PENALTY_NAMES:
-            raise ValueError(f"method {name!r} is not known; choose from {', '.join(PENALTY_NAMES)}, or all.")
+        if name in TOLD:
+            told = f"skmtl fit --penalty {name} --set {TOLD[name][1]}"
+            raise ValueError(f"method {name!r} has to be told what is known: {told}. Here {possible}")
+        if name not in COMPARABLE:
+            raise ValueError(f"method {name!r} is not known; {possible}")
     return names

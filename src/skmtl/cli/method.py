@@ -7,18 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor
+from skmtl._parameters import MOST_JOBS
+from skmtl.cli.words import TOLD
 from skmtl.model_selection import quick_search
 from skmtl.model_selection.recommended import KERNELS
 from skmtl.model_selection.scores import SCORES
 from skmtl.penalties import PENALTIES, StructurePenalty
 from skmtl.tables import TableProblem
 from skmtl.tables.files import read_matrix
-
-# Penalties that are told something about the tasks: the parameter that does, and how it is given.
-TOLD = {
-    "fixed": ("matrix", "matrix=FILE, a table with a row and a column for each task"),
-    "groups": ("groups", "groups=a,a,b, the group of each task"),
-}
 
 
 @dataclass(frozen=True)
@@ -75,8 +71,10 @@ class MethodOptions:
             raise ValueError(f"--common {self.common:g} must be 0 (no common part) or a number above it.")
         if self.n_components is not None and self.n_components < 1:
             raise ValueError(f"--components {self.n_components} is no number of landmarks; say 1 or more.")
-        if self.n_jobs == 0:
-            raise ValueError("--jobs 0 is no number of processes; say 1 or more, or -1 for all processors.")
+        if self.n_jobs is not None and not 0 < abs(self.n_jobs) <= MOST_JOBS:
+            raise ValueError(
+                f"--jobs {self.n_jobs} is no number of processes; say 1 to {MOST_JOBS}, or -1 for all processors."
+            )
 
     def _check_penalty(self) -> None:
         name = self.penalty or "sparse"

@@ -1,5 +1,6 @@
 """``skmtl predict``: a saved model on new rows."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -61,7 +62,9 @@ def predict(
     with warnings_as_notes(), o.model_of(model) as fitted:
         predictions = predict_table(fitted, table, written, **asked)
         write_table(predictions, out)
-    print(f"Wrote {out}: {_count(len(predictions), 'row')}, {_count(len(predictions.columns), 'column')}.")
+    said = f"Wrote {out}: {_count(len(predictions), 'row')}, {_count(len(predictions.columns), 'column')}."
+    # Who reads predictions from a pipe, such as /dev/stdout, finds nothing else in it.
+    print(said, file=sys.stdout if out.is_file() else sys.stderr)
 
 
 def _count(number: int, noun: str) -> str:

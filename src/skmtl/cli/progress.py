@@ -89,10 +89,11 @@ def working() -> Iterator[Work]:
 @contextmanager
 def _interruptible(work: Work) -> Iterator[Work]:
     """Remember that Ctrl-C was pressed, which the library may answer with what is finished."""
-    if threading.current_thread() is not threading.main_thread():
+    # Only the main thread may say what signals do, and who starts the program so that it ignores Ctrl-C has said it.
+    other_thread = threading.current_thread() is not threading.main_thread()
+    if other_thread or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         yield work
         return
-
     before = signal.signal(signal.SIGINT, lambda number, frame: work.interrupt())
     try:
         yield work

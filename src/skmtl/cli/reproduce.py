@@ -31,9 +31,10 @@ def reproduce(
 ) -> None:
     """Run an experiment of the paper, or what is left of it, and print its table."""
     from skmtl import experiments
+    from skmtl._parameters import MOST_JOBS
 
-    if jobs < 1:
-        raise ValueError(f"--jobs {jobs} is no number of processes; say 1 or more.")
+    if not 1 <= jobs <= MOST_JOBS:
+        raise ValueError(f"--jobs {jobs} is no number of processes; say 1 to {MOST_JOBS}.")
     options = dict(experiments.parse_setting(text) for text in settings or [])
     if features is not None:
         options["features"] = features

@@ -14,6 +14,7 @@ from skmtl._cluster import DaskRows
 from skmtl._rows import LARGE, MemoryRows, Rows
 from skmtl._validation import (
     MANY_COLUMNS,
+    check_columns,
     check_features,
     check_rows,
     check_task_names,
@@ -159,13 +160,13 @@ def _open_dask(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any, *
 def _codes(tasks: Any, names: Any) -> Any:
     """The numbers of tasks on a cluster."""
     if not is_dask(tasks):
-        return match_tasks(tasks, names, len(tasks))
+        return match_tasks(tasks, names)
     values = getattr(tasks, "values", tasks)
     return values.map_blocks(_match, names=names, dtype=np.intp, meta=np.empty(0, dtype=np.intp))
 
 
 def _match(tasks: NDArray[Any], names: NDArray[Any]) -> NDArray[np.intp]:
-    return match_tasks(tasks, names, len(tasks))
+    return match_tasks(tasks, names)
 
 
 def _check_features(estimator: Any, X: Any, *, reset: bool) -> None:
@@ -175,6 +176,7 @@ def _check_features(estimator: Any, X: Any, *, reset: bool) -> None:
         X = _empty_frame(X) if hasattr(X, "columns") else np.empty((0, *X.shape[1:]))
     if len(X.shape) != 2:
         raise ValueError(f"Expected 2D array, got an X of {len(X.shape)} dimensions instead.")
+    check_columns(X)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
 
 

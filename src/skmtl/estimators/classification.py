@@ -14,12 +14,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skmtl._linalg import Array
-from skmtl._validation import check_targets, check_weight, is_dask, match_tasks
+from skmtl._validation import check_weight, is_dask, match_tasks
 from skmtl.estimators.base import MultiTaskEstimator
 from skmtl.estimators.blocks import open_table
 from skmtl.estimators.calibration import calibrate
 from skmtl.estimators.predict import Predict, coefficients, predict_scores
-from skmtl.estimators.score import Hits
+from skmtl.estimators.score import Hits, labels_like
 from skmtl.features import Kernel, Landmarks
 from skmtl.losses import Loss
 from skmtl.losses.base import named_loss
@@ -274,7 +274,7 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
                 f"probabilities of loss={self.loss_.name!r} need rows in memory, and these are a Dask collection; pass "
                 "X.compute(), or a partition at a time."
             )
-        codes = None if tasks is None else match_tasks(tasks, self.task_names_, len(tasks))
+        codes = None if tasks is None else match_tasks(tasks, self.task_names_)
         kept = self.evidence_
         calibration = calibrate(kept.held_out_scores, kept.labels, together=self.coding_.one_vs_all)
         odds = calibration.log_odds(predict_scores(self, X, tasks), codes)
@@ -299,7 +299,7 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
         prediction = self.predict(X, tasks)
         if prediction.ndim == 1:
             return float(accuracy_score(y, prediction, sample_weight=sample_weight))
-        Y, _ = check_targets(y, len(prediction))
+        Y = labels_like(prediction, y)
         right = np.all((prediction == Y) | np.isnan(Y), axis=1)
         return float(np.average(right, weights=check_weight(sample_weight, prediction)))
 

@@ -24,6 +24,7 @@ from skmtl._validation import (
     is_dask,
 )
 from skmtl.estimators.blocks import clean_blocks, is_large
+from skmtl.features import check_kernel
 from skmtl.losses import Loss
 from skmtl.targets import ClassCoding, Coding, Labels, LongLabels, NumberCoding, TaskData, make_labels
 from skmtl.targets.coding import MANY_CLASSES, code_column, is_indicator
@@ -71,8 +72,7 @@ def clean(
 
 def reads_blocks(estimator: Any, X: Any, loss: Loss) -> bool:
     """Whether X is read a block at a time: Dask, or features too many to be held; square loss needs no more."""
-    if not callable(estimator.kernel) and not isinstance(estimator.kernel, str):
-        raise ValueError(f"kernel={estimator.kernel!r:.50} is not known; pass a name or a callable.")
+    check_kernel(estimator.kernel)
     landmarks = has_landmarks(estimator)
     if is_dask(X):
         if estimator.kernel != "linear" and not landmarks:

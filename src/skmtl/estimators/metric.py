@@ -78,9 +78,9 @@ def check_rule(rule: Any, kernel: Any, *, quadratic: bool, exact: bool) -> str:
     return str(rule)
 
 
-def suits(rule: str, kernel: Any) -> bool:
-    """Whether features can be scaled by a rule for a kernel on scaled features."""
-    return rule not in OF_EVIDENCE or kernel in tuple(SEPARABLE)
+def suits(rule: Any, kernel: Any) -> bool:
+    """Whether features can be scaled by a rule for a kernel on scaled features; what is no rule is refused later."""
+    return not isinstance(rule, str) or rule not in OF_EVIDENCE or kernel in tuple(SEPARABLE)
 
 
 def next_scale(estimator: Any, training: Training) -> Array:

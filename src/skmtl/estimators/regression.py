@@ -13,11 +13,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skmtl._linalg import Array, mean_known
-from skmtl._validation import check_targets, check_weight, is_dask, match_tasks
+from skmtl._validation import check_weight, is_dask, match_tasks
 from skmtl.estimators.base import MultiTaskEstimator
 from skmtl.estimators.blocks import open_table
 from skmtl.estimators.predict import Predict, coefficients
-from skmtl.estimators.score import Errors
+from skmtl.estimators.score import Errors, labels_like
 from skmtl.estimators.uncertainty import find_evidence, score_quantiles, uncertain
 from skmtl.features import Kernel, Landmarks
 from skmtl.losses import Loss
@@ -316,7 +316,7 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         return self.coding_.predictions(mean - width), self.coding_.predictions(mean + width)
 
     def _task_numbers(self, tasks: Any) -> Any:
-        return match_tasks(tasks, self.task_names_, len(tasks))
+        return match_tasks(tasks, self.task_names_)
 
     @property
     def noise_(self) -> Array:
@@ -345,7 +345,7 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         if is_dask(X):
             return self._score_blocks(X, y, sample_weight, tasks)
         prediction = self.predict(X, tasks)
-        Y, _ = check_targets(y, len(prediction))
+        Y = labels_like(prediction, y)
         weight = check_weight(sample_weight, Y, Y.shape[1])
         labels = TableLabels(Y, np.where(np.isnan(Y), 0.0, weight if weight.ndim == 2 else weight[:, None]))
         return mean_known(ErrorSums.from_labels(labels, prediction.reshape(Y.shape)).r2())

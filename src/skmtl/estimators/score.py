@@ -8,7 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skmtl._linalg import Array
+from skmtl._validation import check_targets
 from skmtl.targets import ErrorSums, LabelReader
+
+
+def labels_like(prediction: NDArray[Any], y: Any) -> Array:
+    """The labels as a table with a column for each column of predictions."""
+    n_given, n_predicted = (np.shape(table)[1] if np.ndim(table) == 2 else 1 for table in (y, prediction))
+    if y is not None and n_given != n_predicted:
+        raise ValueError(
+            f"y has {n_given} columns, and there are predictions of {n_predicted} tasks; pass a column for each "
+            "task or, where a row has one label, pass tasks."
+        )
+    return check_targets(y, len(prediction))[0]
 
 
 @dataclass(frozen=True)

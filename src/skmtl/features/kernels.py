@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
 from skmtl._linalg import Array
+from skmtl._parameters import is_function
 
 # A name that scikit-learn's ``pairwise_kernels`` knows, "precomputed", or a function of two rows.
 Kernel = str | Callable[..., float]
@@ -75,16 +76,20 @@ _CALLABLE = KernelFacts(positive=False)
 
 def check_kernel(kernel: Kernel) -> KernelFacts:
     """What is known about a kernel, given by name or as a function; ``ValueError`` for a name that is not known."""
-    if callable(kernel):
+    if is_function(kernel):
         return _CALLABLE
     if not isinstance(kernel, str) or kernel not in KERNELS:
-        raise unknown_kernel(kernel)
+        raise ValueError(
+            f"kernel={kernel!r:.50} is not known; choose one of {', '.join(KERNELS)}, or pass a function of two rows."
+        )
     return KERNELS[kernel]
 
 
-def unknown_kernel(kernel: Any) -> ValueError:
-    """The error for a kernel that is neither a name of the table nor a function."""
-    return ValueError(f"kernel={kernel!r} is not known; choose one of {', '.join(KERNELS)}, or pass a callable.")
+def check_finite_kernel(K: Array) -> Array:
+    """A kernel matrix without NaN and infinity."""
+    if not np.all(np.isfinite(K)):
+        raise ValueError("the kernel has NaN or infinite values here; scale the features or change its parameters.")
+    return K
 
 
 def kernel_diagonal(X: Any, evaluate: Callable[[Any, Any], Array]) -> Array:

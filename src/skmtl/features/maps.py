@@ -23,9 +23,10 @@ from skmtl.features.kernels import (
     KERNELS,
     Kernel,
     can_expand,
+    check_finite_kernel,
+    check_kernel,
     kernel_diagonal,
     polynomial_from,
-    unknown_kernel,
 )
 from skmtl.features.landmarks import Landmarks, choose_landmarks, pivoted_cholesky
 
@@ -284,10 +285,7 @@ class NystroemMap(KernelMap):
         self.origin_, self.far_ = np.zeros(X.shape[1]), False
         points = choose_landmarks(X, self.n_components, self.landmarks, self.random_state, self.evaluate)
         self.origin_ = _mean_row(points)
-        K = self.evaluate(points, points)
-        if not np.all(np.isfinite(K)):
-            raise ValueError("the kernel has NaN or infinite values here; scale the features or change its parameters.")
-        factor, pivots = pivoted_cholesky(K)
+        factor, pivots = pivoted_cholesky(check_finite_kernel(self.evaluate(points, points)))
         self.X_fit_, self.factor_ = points[pivots], factor
         return self
 
@@ -337,8 +335,7 @@ def make_feature_map(
 
     ``feature_scale`` is for kernels that are not the features themselves, and ``up_to_constants`` for exact ones.
     """
-    if not callable(kernel) and not (isinstance(kernel, str) and kernel in KERNELS):
-        raise unknown_kernel(kernel)
+    check_kernel(kernel)
     if not is_number(coef0) or not abs(coef0) <= LARGEST:
         raise ValueError(f"coef0={coef0!r:.50} must be a number.")
     if kernel_params is not None and not isinstance(kernel_params, Mapping):

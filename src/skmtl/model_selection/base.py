@@ -12,12 +12,14 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from skmtl._notebook import DrawsRelations
+from skmtl._parameters import check_flag
 from skmtl._validation import is_dask
 from skmtl.estimators.base import check_labels
 from skmtl.estimators.clean import clean
 from skmtl.losses.base import check_loss
 from skmtl.model_selection.candidates import is_auto, make_results
 from skmtl.model_selection.folds import test_share
+from skmtl.model_selection.recommended import check_kernels
 from skmtl.model_selection.scores import constant_score, score_name
 from skmtl.model_selection.search import select
 from skmtl.model_selection.verdict import describe_choice
@@ -100,8 +102,11 @@ class MultiTaskSearch(DrawsRelations, BaseEstimator):
             )
         model = self.model()
         loss = check_loss(self.loss, purpose=model.purpose)
+        if not is_auto(self.kernel):
+            check_kernels(self.kernel)
+        intercept = check_flag("fit_intercept", self.fit_intercept)
         data = clean(model, X, y, sample_weight, tasks, groups)
-        check_labels(data, loss, intercept=self.fit_intercept)
+        check_labels(data, loss, intercept=intercept)
         found = select(self, model, data, loss)
         best = found.best_estimator
         self.cv_results_ = make_results(found.candidates, found.outcome)

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from skmtl._linalg import Array
-from skmtl._validation import check_positive
+from skmtl._validation import check_plain, check_positive
 from skmtl.estimators.base import make_effort
 from skmtl.features import KERNELS, Kernel, check_kernel
 from skmtl.penalties import Independent, StructurePenalty, check_penalty
@@ -159,6 +159,7 @@ def check_grid(name: str, values: Any, default: Iterable[float] = (), *, zero: b
     """Numbers to search over, without repetition."""
     if values is None:
         return [float(value) for value in default]
+    check_plain(name, values)
     listed = np.atleast_1d(np.asarray(values, dtype=object)).tolist()
     if not listed:
         raise ValueError(f"{name} is empty; give at least one number, or leave it out for the default grid.")
@@ -247,8 +248,8 @@ def count_edges(structure: Array) -> int:
 
 def check_rule(rule: Any) -> str:
     """A known rule."""
-    if rule not in RULES:
-        raise ValueError(f"rule={rule!r} is not known; choose one of {', '.join(RULES)}.")
+    if not isinstance(rule, str) or rule not in RULES:
+        raise ValueError(f"rule={rule!r:.50} is not known; choose one of {', '.join(RULES)}.")
     return str(rule)
 
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from skmtl._linalg import Array
+from skmtl._parameters import check_jobs
 from skmtl.estimators.clean import clean
 from skmtl.estimators.predict import predict_scores
 from skmtl.losses.base import Loss, check_loss
@@ -125,8 +126,8 @@ def compare_methods(
     # Fold by fold, so that an interruption leaves folds on which all methods can be compared.
     jobs = (delayed(fold)(penalty, split) for split in splits for penalty in named.values())
     values = keep_finished(
-        Parallel(n_jobs=n_jobs, return_as="generator")(jobs),
-        Progress(callback, len(splits) * len(named), verbose=bool(verbose)),
+        Parallel(n_jobs=check_jobs(n_jobs), return_as="generator")(jobs),
+        Progress(callback, len(splits) * len(named), verbose=verbose),
         "fits",
         at_least=len(named),
     )

@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold
 
 from skmtl._linalg import SMALL_DECOMPOSITION, Array, single_threaded
+from skmtl._parameters import check_callback, check_verbose
+from skmtl._validation import NO_NUMBERS
 from skmtl.estimators.base import make_map, train
+from skmtl.features.kernels import check_finite_kernel
 from skmtl.losses import Loss
 from skmtl.solvers.design import check_square_and_symmetric
 from skmtl.solvers.solve import Solution
@@ -28,6 +31,8 @@ FEW_LABELS, FEW_ROWS, FEW_IN_GAPS = 250, 1000, 700
 # several deals of them is not. As many deals cost as many times the time, which is seconds for so few rows.
 N_DEALS, ROWS_TO_DEAL_AGAIN = 3, 150
 
+# What has a ``split`` of another kind, or none of its own.
+NO_SPLITTERS = (str, bytes, bytearray, type)
 Index = NDArray[np.intp]
 Split = tuple[Index, Index]
 Callback = Callable[[dict[str, Any]], None]
@@ -52,18 +57,15 @@ def make_splits(cv: Any, data: TaskData) -> list[Split]:
     """
     n_rows = data.labels.n_rows
     cv = count_folds(data) if cv is None else cv
-    if data.groups is not None and isinstance(cv, Integral) and not isinstance(cv, bool):
-        pairs: Any = _grouped(data.groups, int(cv))
-    elif isinstance(cv, Integral) and not isinstance(cv, bool):
-        _check_folds(int(cv), n_rows)
-        pairs = _spread(data, int(cv))
-    elif hasattr(cv, "split") and not isinstance(cv, str):
+    if isinstance(cv, Integral) and not isinstance(cv, NO_NUMBERS):
+        pairs: Any = _dealt(data, int(cv))
+    elif hasattr(cv, "split") and not isinstance(cv, NO_SPLITTERS):
         # Duck typing, as scikit-learn has it: whatever splits is a splitter.
         pairs = cv.split(data.X, _column(data.labels), data.groups)
-    elif np.iterable(cv) and not isinstance(cv, str):
+    elif np.iterable(cv) and not isinstance(cv, NO_SPLITTERS):
         pairs = _positions(cv, data)
     else:
-        raise ValueError(f'cv={cv!r} is not known; pass a number of folds, "loo", a splitter, or pairs of indices.')
+        raise ValueError(f'cv={cv!r:.50} is not known; pass a number of folds, "loo", a splitter, or pairs of indices.')
     splits = [(np.asarray(train, dtype=np.intp), np.asarray(test, dtype=np.intp)) for train, test in pairs]
     if not splits or any(len(train) == 0 or len(test) == 0 for train, test in splits):
         raise ValueError("cv gives no folds, or a fold without training or test rows; use other folds.")
@@ -101,19 +103,24 @@ def test_labels(labels: Labels, train: NDArray[np.intp], test: NDArray[np.intp])
     return labels.take(test).reweighted((some.sums(some.weight) > 0.0).astype(float))
 
 
+def _dealt(data: TaskData, n_folds: int) -> Iterator[Split]:
+    """As many folds as a user asks for."""
+    if data.groups is not None:
+        return _grouped(data.groups, n_folds)
+    n_rows = data.labels.n_rows
+    if n_folds < 2:
+        raise ValueError(f'cv={n_folds} must be at least 2 folds; cv="loo" leaves one row out.')
+    if n_rows < n_folds:
+        raise ValueError(f"cv={n_folds} folds need at least {n_folds} rows with labels, here are {n_rows} samples.")
+    return _spread(data, n_folds)
+
+
 def _grouped(groups: Index, n_folds: int) -> Iterator[Split]:
     """Folds that keep groups together, as equal in rows as these allow."""
     n_groups = len(np.unique(groups))
     if n_folds < 2 or n_groups < n_folds:
         raise ValueError(f"cv={n_folds} folds need at least 2 folds and {n_folds} groups, here are {n_groups} groups.")
     yield from GroupKFold(n_folds).split(groups, groups=groups)
-
-
-def _check_folds(n_folds: int, n_rows: int) -> None:
-    if n_folds < 2:
-        raise ValueError(f'cv={n_folds} must be at least 2 folds; cv="loo" leaves one row out.')
-    if n_rows < n_folds:
-        raise ValueError(f"cv={n_folds} folds need at least {n_folds} rows with labels, here are {n_rows} samples.")
 
 
 def _strata(data: TaskData) -> NDArray[np.intp] | None:
@@ -179,12 +186,24 @@ def _column(labels: Labels) -> Array:
     return y[:, 0] if y.ndim == 2 and labels.n_tasks == 1 else y
 
 
+def _index_pair(pair: Any) -> Split:
+    """Training and test rows of a fold, given as indices or as a truth value for each row."""
+    try:
+        train, test = (np.asarray(part) for part in pair)
+        known = all(part.ndim == 1 and (part.dtype.kind in "biu" or part.size == 0) for part in (train, test))
+    except (TypeError, ValueError):
+        known = False
+    if not known:
+        raise ValueError(f"cv has {pair!r:.50} for a fold; pass pairs of indices, of training and of test rows.")
+    train, test = (np.flatnonzero(part) if part.dtype == bool else part.astype(np.intp) for part in (train, test))
+    return train, test
+
+
 def _positions(pairs: Any, data: TaskData) -> Iterator[Split]:
     """Indices into the user's rows as positions among those with labels."""
     rows, n_given = np.asarray(data.rows), data.n_given
     for pair in pairs:
-        train, test = (np.asarray(part) for part in pair)
-        train, test = (np.flatnonzero(part) if part.dtype == bool else part for part in (train, test))
+        train, test = _index_pair(pair)
         for part in (train, test):
             if len(part) and not 0 <= part.min() <= part.max() < n_given:
                 raise ValueError(f"cv has indices from {part.min()} to {part.max()}; rows are 0 to {n_given - 1}.")
@@ -234,7 +253,7 @@ class TrainingSource:
         self._whole: Training | None = None
         feature_map = make_map(self.model)
         if feature_map.on_rows and not model.metric_rounds:
-            self._kernel = feature_map.fit(data.X).transform(data.X)
+            self._kernel = check_finite_kernel(feature_map.fit(data.X).transform(data.X))
             if not feature_map.fresh:
                 check_square_and_symmetric(self._kernel)
 
@@ -277,13 +296,13 @@ class Progress:
         Called with ``{"done": k, "total": n, "remaining": seconds}`` after every part.
     total : int, optional
         The number of parts, where it is known already.
-    verbose : bool
-        Whether every part is a line on the screen, too.
+    verbose : int
+        Above zero, every part is a line on the screen, too.
     """
 
-    def __init__(self, callback: Callback | None, total: int | None = None, *, verbose: bool = False) -> None:
-        self._callback, self._done, self._start = callback, 0, time.monotonic()
-        self.total, self._verbose = total, verbose
+    def __init__(self, callback: Callback | None, total: int | None = None, *, verbose: int = 0) -> None:
+        self._callback, self._done, self._start = check_callback(callback), 0, time.monotonic()
+        self.total, self._verbose = total, check_verbose(verbose)
 
     def __call__(self) -> None:
         """One more part is finished."""
@@ -295,10 +314,8 @@ class Progress:
         remaining = None if self.total is None else each * (self.total - self._done)
         if self._verbose:
             left = "" if remaining is None else f", about {remaining:.0f} s left"
-            print(
-                f"{self._done} of {'?' if self.total is None else self.total} fits and scores of a fold{left}",
-                flush=True,
-            )
+            total = "?" if self.total is None else self.total
+            print(f"{self._done} of {total} fits and scores of a fold{left}", flush=True)
         if self._callback is not None:
             self._callback({"done": self._done, "total": self.total, "remaining": remaining})
 

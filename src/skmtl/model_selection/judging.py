@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from skmtl._linalg import Array
+from skmtl._parameters import check_jobs
 from skmtl.estimators.base import make_effort, make_settings
 from skmtl.estimators.clean import clean
 from skmtl.losses.base import check_loss
@@ -154,7 +155,7 @@ def judge_model(
     source = TrainingSource(model, data, loss)
     jobs = (delayed(_judge_fold)(source, settings, score, split, len(splits)) for split in splits)
     progress = Progress(callback, len(splits))
-    done = keep_finished(Parallel(n_jobs=n_jobs, return_as="generator")(jobs), progress, "folds")
+    done = keep_finished(Parallel(n_jobs=check_jobs(n_jobs), return_as="generator")(jobs), progress, "folds")
     scores = np.array([one for one, _ in done]).swapaxes(0, 1)
     # The model first, then its rival, where it has one, then the constant.
     ours, other, constant = scores[0], scores[-2], scores[-1]

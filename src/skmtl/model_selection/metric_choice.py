@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skmtl._linalg import Array
+from skmtl._validation import is_number
 from skmtl.estimators.base import train
 from skmtl.estimators.metric import check_rounds, check_rule, next_scale, suits
 from skmtl.features.metric import SCALABLE
@@ -23,11 +24,13 @@ Index = NDArray[np.intp]
 
 def check_metric_rounds(rounds: Any, kernels: Sequence[Any]) -> list[int]:
     """Numbers of rounds to try, in order, with kernels that can be scaled; with 0 among them one such is enough."""
-    listed = list(rounds) if isinstance(rounds, list | tuple | range | np.ndarray) else [rounds]
+    several = isinstance(rounds, list | tuple | range) or (isinstance(rounds, np.ndarray) and rounds.ndim == 1)
+    listed = list(rounds) if several else [rounds]
     if not listed:
         raise ValueError("metric_rounds is an empty list; name at least one number, such as 0.")
     scalable = [is_scalable(kernel) for kernel in kernels]
-    enough = any(scalable) if 0 in listed else all(scalable)
+    none = any(is_number(one) and one == 0 for one in listed)
+    enough = any(scalable) if none else all(scalable)
     asked = kernels[scalable.index(enough)]
     return sorted({check_rounds(one, asked) for one in listed})
 

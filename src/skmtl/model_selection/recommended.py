@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from skmtl._validation import is_number
+from skmtl.features import check_kernel
 from skmtl.losses import Loss
 from skmtl.model_selection.candidates import EPS_FACTORS, Scored, Variant, is_auto
 from skmtl.model_selection.folds import has_few_labels
@@ -46,9 +48,9 @@ class Plan:
 def make_plan(search: Any, data: TaskData, loss: Loss) -> Plan:
     """What to try: as the user says, and as is recommended where no kernel is named."""
     given, rule = search.metric_rounds, search.metric_rule
-    learns_metric = given is not None and (not np.isscalar(given) or given != 0)
+    learns_metric = given is not None and not (is_number(given) and given == 0)
     if not is_auto(search.kernel):
-        kernels = _kernels(search)
+        kernels = check_kernels(search.kernel)
         rounds = check_metric_rounds(given, kernels) if learns_metric else [0]
         rules = _rules(search, kernels, loss) if learns_metric and rule is not None else ["slopes"]
         return Plan(tuple(kernels), tuple(rounds), tuple(rules), own_strengths=wants_own_strengths(search))
@@ -64,11 +66,13 @@ def _rules(search: Any, kernels: Sequence[Any], loss: Loss) -> list[str]:
     return check_rules(search.metric_rule, kernels, quadratic=loss.quadratic, exact=has_all_rows(search))
 
 
-def _kernels(search: Any) -> list[Any]:
-    """The kernels to choose from."""
-    kernels = list(search.kernel) if isinstance(search.kernel, list | tuple) else [search.kernel]
+def check_kernels(kernel: Any) -> list[Any]:
+    """The kernels to choose from, which a user names."""
+    kernels = list(kernel) if isinstance(kernel, list | tuple) else [kernel]
     if not kernels:
         raise ValueError("kernel is an empty list; name at least one kernel.")
+    for one in kernels:
+        check_kernel(one)
     if len(kernels) > 1 and "precomputed" in kernels:
         raise ValueError('kernel="precomputed" has rows that no other kernel can read; it must be the only one.')
     return list(dict.fromkeys(kernels))

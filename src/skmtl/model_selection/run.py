@@ -10,6 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from skmtl._linalg import SMALL_DECOMPOSITION, has_threads, single_threaded
+from skmtl._parameters import check_jobs
 from skmtl.losses import Loss
 from skmtl.model_selection.candidates import (
     Candidate,
@@ -50,7 +51,7 @@ def make_run(
         check_loo(loss, name)
         return partial(search_loo, LeftOut(data.labels, own_scores(SCORES[name], data)), progress)
     evaluate = own_evaluate(name, data) if name in SCORES else scorer_evaluate(scoring, model, data)
-    return partial(search_folds, splits=splits, evaluate=evaluate, n_jobs=n_jobs, progress=progress)
+    return partial(search_folds, splits=splits, evaluate=evaluate, n_jobs=check_jobs(n_jobs), progress=progress)
 
 
 def search_folds(

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from skmtl._linalg import Array, Mask, mean_known
+from skmtl._parameters import is_function
 from skmtl._validation import check_rows, check_targets, check_task_names, check_weight
 from skmtl.estimators.base import assign
 from skmtl.model_selection.candidates import Answer, candidate_estimator, row_means
@@ -291,6 +292,8 @@ def scorer_evaluate(scoring: Any, model: Any, data: TaskData) -> Evaluate:
             f"scoring={scoring!r} is not known; choose one of {', '.join(SCORES)}, or a scorer of scikit-learn "
             "(sklearn.metrics.get_scorer_names())."
         )
+    if not isinstance(scoring, str) and not is_function(scoring):
+        raise ValueError(f"scoring={scoring!r:.50} is no score; pass a name, or a scorer that make_scorer makes.")
     scorer = get_scorer(scoring)
     if data.labels.long:
         raise ValueError(

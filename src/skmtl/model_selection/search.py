@@ -67,7 +67,7 @@ def select(search: Any, model: Any, data: TaskData, loss: Loss) -> Selection:
     not searched over.
     """
     rule = check_rule(search.rule)
-    progress = Progress(search.callback, verbose=bool(search.verbose))
+    progress = Progress(search.callback, verbose=search.verbose)
     if is_loo(search.cv) and data.groups is not None:
         raise ValueError('cv="loo" leaves out one row at a time, not a group; pass a number of folds.')
     # Without a kernel that is given, the number of folds is a part of what is recommended.

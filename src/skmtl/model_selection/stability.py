@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from skmtl._linalg import Array
+from skmtl._parameters import check_jobs
 from skmtl._validation import check_count, check_positive
 from skmtl.estimators.base import make_effort, make_settings
 from skmtl.estimators.clean import clean
@@ -130,7 +131,7 @@ def edge_stability(
     # All others start from what the first one found.
     first = room.take(_learn_half(source, path, next(halves), room.left))
     jobs = (delayed(_learn_half)(source, path, half, room.left, first[0]) for half in halves)
-    rest = map(room.take, Parallel(n_jobs=n_jobs, return_as="generator")(jobs))
+    rest = map(room.take, Parallel(n_jobs=check_jobs(n_jobs), return_as="generator")(jobs))
     found = keep_finished(chain([first], rest), Progress(callback, total), "halves")
     along = np.array([one[: len(room.left)] for one in found])
     bounds = _bound_false(along)
