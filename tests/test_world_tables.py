@@ -101,6 +101,24 @@ def test_what_only_looks_like_a_number_stays_text(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("text", "marks"),
+    [
+        ('x,n,choice\n1.5,1,"1,2"\n2.25,2,"3,4"\n', {}),
+        ('x,n,choice\n1.5,1,"1,2"\n2.25,2,"3,4"\n', {"decimal": "."}),
+        ("x;n;choice\n1.5;1;a\n2.25;2;b\n", {"decimal": ","}),
+    ],
+)
+def test_columns_that_are_numbers_never_become_text(tmp_path, text, marks):
+    (tmp_path / "t.csv").write_text(text)
+    frame, notes = read_with_notes(tmp_path / "t.csv", TableFormat(**marks))
+    assert frame["x"].tolist() == [1.5, 2.25]
+    assert frame["n"].tolist() == [1, 2]
+    assert frame["choice"].tolist() in (["1,2", "3,4"], ["a", "b"])
+    assert "Numbers have a decimal comma." not in notes
+    assert any("stays text" in note for note in notes) == (not marks)
+
+
+@pytest.mark.parametrize(
     ("name", "content", "part"),
     [
         ("t.xls", b"\xd0\xcf\x11\xe0", "an old workbook of Excel; save it as CSV"),

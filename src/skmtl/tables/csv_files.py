@@ -27,6 +27,8 @@ SPACES = " \u00a0\u202f\u2009"
 # Values of a column that are looked at to see how its numbers are written.
 LOOKED_AT = 2000
 SIGNED = r"\s*[+-]?"
+# The decimal mark of numbers, and the mark between thousands.
+Marks = tuple[str, str | None]
 
 
 @dataclass(frozen=True)
@@ -106,12 +108,17 @@ def read_csv(path: Path, written: TableFormat, text: Collection[str]) -> tuple[p
         # pandas only warns of rows longer than the header, and would drop their end.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         frame = pd.read_csv(path, dtype=kinds, low_memory=False, **options)
-        marks = _find_marks(frame.drop(columns=list(kinds)), replace(written, delimiter=delimiter))
-        if marks is None:
+        possible = _possible_marks(frame.drop(columns=list(kinds)), replace(written, delimiter=delimiter))
+        if not possible:
             return frame, notes
-        raw = pd.read_csv(path, dtype=str, low_memory=False, **options)
-    decimal, thousands = marks
-    changed = [name for name in frame.columns if name not in kinds and _rewrite(frame, raw, name, decimal, thousands)]
+        raw = pd.read_csv(path, dtype=str, low_memory=False, **options).drop(columns=list(kinds))
+    fitting = [marks for marks in possible if written.decimal == "," or not _contradicted(frame, raw, marks)]
+    if len(fitting) < len(possible):
+        notes.append("Text that could be numbers with a decimal comma stays text, for other numbers have a point.")
+    if not fitting:
+        return frame, notes
+    decimal, thousands = fitting[0]
+    changed = [name for name in raw.columns if _rewrite(frame, raw, name, decimal, thousands)]
     if changed and written.decimal is None and decimal == ",":
         notes.append("Numbers have a decimal comma.")
         if thousands == "." and any(raw[name].str.contains(".", regex=False).any() for name in changed):
@@ -169,18 +176,31 @@ def _find_delimiter(path: Path, header: str) -> str:
     return ";" if semicolons > len(split_row(header, ",")) else ","
 
 
-def _find_marks(frame: pd.DataFrame, written: TableFormat) -> tuple[str, str | None] | None:
-    """Decimal mark and mark between thousands, where numbers are not written as pandas reads them."""
+def _possible_marks(frame: pd.DataFrame, written: TableFormat) -> list[Marks]:
+    """Marks of numbers that are not written as pandas reads them: those asked for, or those that text shows."""
     if written.decimal == ",":
-        return ",", written.thousands or ("." if written.delimiter != "." else None)
+        return [(",", written.thousands or ("." if written.delimiter != "." else None))]
     if written.thousands is not None:
-        return written.decimal or ".", written.thousands
+        return [(written.decimal or ".", written.thousands)]
     texts = [_looked_at(frame[name]) for name in frame.columns if is_text(frame[name])]
-    if written.decimal is None and any(_all_numbers(values, ",", ".") and _shows(values, ",") for values in texts):
-        return ",", "."
-    if any(_all_numbers(values, ".", ",") and _shows(values, ".") for values in texts):
-        return ".", ","
-    return None
+    both: list[Marks] = [(",", "."), (".", ",")]
+    return [
+        marks
+        for marks in both
+        if written.decimal in (None, marks[0])
+        and any(_all_numbers(values, *marks) and _shows(values, marks[0]) for values in texts)
+    ]
+
+
+def _contradicted(frame: pd.DataFrame, raw: pd.DataFrame, marks: Marks) -> bool:
+    """Whether a column that is numbers already holds some that cannot be read with these marks."""
+    for name in raw.columns:
+        if pd.api.types.is_float_dtype(frame[name].dtype):
+            values = raw[name].dropna()
+            plain = values[values.str.fullmatch(number_pattern(".", None))]
+            if not plain.str.fullmatch(number_pattern(*marks)).all():
+                return True
+    return False
 
 
 def is_text(column: "pd.Series[Any]") -> bool:
@@ -215,9 +235,7 @@ def _rewrite(frame: pd.DataFrame, raw: pd.DataFrame, name: str, decimal: str, th
         return False
     values = raw[name].dropna()
     if len(values) == 0 or not values.str.fullmatch(number_pattern(decimal, thousands)).all():
-        # Point and comma in a column that is text stay what they are.
-        if not is_text(frame[name]):
-            frame[name] = raw[name]
+        # Point and comma stay what they are in text, and in numbers as pandas reads them.
         return False
     plain = raw[name].str.strip()
     if thousands is not None:
