@@ -8,7 +8,15 @@ import pandas as pd
 import pytest
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, load_model, save_model
-from skmtl.tables import ColumnRoles, make_model, make_problem, predict_frame, predict_table, read_problem, read_table
+from skmtl.tables import (
+    ColumnRoles,
+    make_model,
+    make_problem,
+    predict_frame,
+    predict_table,
+    read_problem,
+    read_table,
+)
 from skmtl.tables.csv_files import TableFormat
 from skmtl.tables.dates import CalendarParts, find_format, read_dates
 from skmtl.tables.files import read_with_notes
@@ -47,7 +55,7 @@ def written(export, tmp_path, monkeypatch):
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "latin-1"])
 def test_a_german_export_is_read_as_it_is_meant(export, written, tmp_path, encoding):
     (tmp_path / "table.csv").write_bytes(written.encode(encoding))
-    frame, notes = read_with_notes("table.csv")
+    frame, notes, _ = read_with_notes("table.csv")
     numbers = ["Kundennummer", "Fl\u00e4che, m\u00b2", "Umsatz", "Kosten"]
     pd.testing.assert_frame_equal(frame[numbers], export[numbers])
     assert frame["Stadt"].tolist() == export["Stadt"].tolist()
@@ -101,24 +109,6 @@ def test_what_only_looks_like_a_number_stays_text(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "marks"),
-    [
-        ('x,n,choice\n1.5,1,"1,2"\n2.25,2,"3,4"\n', {}),
-        ('x,n,choice\n1.5,1,"1,2"\n2.25,2,"3,4"\n', {"decimal": "."}),
-        ("x;n;choice\n1.5;1;a\n2.25;2;b\n", {"decimal": ","}),
-    ],
-)
-def test_columns_that_are_numbers_never_become_text(tmp_path, text, marks):
-    (tmp_path / "t.csv").write_text(text)
-    frame, notes = read_with_notes(tmp_path / "t.csv", TableFormat(**marks))
-    assert frame["x"].tolist() == [1.5, 2.25]
-    assert frame["n"].tolist() == [1, 2]
-    assert frame["choice"].tolist() in (["1,2", "3,4"], ["a", "b"])
-    assert "Numbers have a decimal comma." not in notes
-    assert any("stays text" in note for note in notes) == (not marks)
-
-
-@pytest.mark.parametrize(
     ("name", "content", "part"),
     [
         ("t.xls", b"\xd0\xcf\x11\xe0", "an old workbook of Excel; save it as CSV"),
@@ -150,7 +140,7 @@ def test_a_workbook_is_read_or_says_what_is_missing(tmp_path, export, monkeypatc
     with pd.ExcelWriter(path) as book:
         export.to_excel(book, sheet_name="first", index=False)
         export.head(3).to_excel(book, sheet_name="second", index=False)
-    frame, notes = read_with_notes(path)
+    frame, notes, _ = read_with_notes(path)
     pd.testing.assert_frame_equal(frame, export, check_dtype=False)
     assert notes == ["The first of 2 sheets was read, 'first'."]
     assert zipfile.is_zipfile(path)

@@ -91,8 +91,13 @@ class TableFormat:
             ) from error
 
 
-def read_csv(path: Path, written: TableFormat, text: Collection[str]) -> tuple[pd.DataFrame, list[str]]:
-    """A CSV file, and sentences about what was recognized in it; raises what pandas raises."""
+def read_csv(
+    path: Path, written: TableFormat, text: Collection[str], usual: Marks | None = None
+) -> tuple[pd.DataFrame, list[str], Marks | None]:
+    """A CSV file, sentences about what was recognized in it, and marks of its numbers; raises what pandas raises.
+
+    Where nothing shows the marks, they are the ``usual`` ones, and a warning says so.
+    """
     notes = []
     encoding = written.encoding or find_encoding(path)
     if written.encoding is None and encoding not in BYTE_ORDER_MARKS.values():
@@ -109,14 +114,16 @@ def read_csv(path: Path, written: TableFormat, text: Collection[str]) -> tuple[p
         warnings.simplefilter("error", pd.errors.ParserWarning)
         frame = pd.read_csv(path, dtype=kinds, low_memory=False, **options)
         possible = _possible_marks(frame.drop(columns=list(kinds)), replace(written, delimiter=delimiter))
+        guessed = [] if possible else _likely_marks(usual, replace(written, delimiter=delimiter))
+        possible = possible or guessed
         if not possible:
-            return frame, notes
+            return frame, notes, None
         raw = pd.read_csv(path, dtype=str, low_memory=False, **options).drop(columns=list(kinds))
     fitting = [marks for marks in possible if written.decimal == "," or not _contradicted(frame, raw, marks)]
-    if len(fitting) < len(possible):
+    if len(fitting) < len(possible) and not guessed:
         notes.append("Text that could be numbers with a decimal comma stays text, for other numbers have a point.")
     if not fitting:
-        return frame, notes
+        return frame, notes, None
     decimal, thousands = fitting[0]
     changed = [name for name in raw.columns if _rewrite(frame, raw, name, decimal, thousands)]
     if changed and written.decimal is None and decimal == ",":
@@ -125,7 +132,16 @@ def read_csv(path: Path, written: TableFormat, text: Collection[str]) -> tuple[p
             notes.append("Points stand between thousands.")
     if changed and written.thousands is None and decimal == ".":
         notes.append("Numbers have commas between thousands.")
-    return frame, notes
+    if changed and guessed:
+        warnings.warn(_describe_guess(changed[0], decimal, thousands), UserWarning, stacklevel=2)
+    return frame, notes, fitting[0]
+
+
+def _describe_guess(name: str, decimal: str, thousands: str | None) -> str:
+    marks = f"decimal mark {decimal!r}" + (f" and {thousands!r} between thousands" if thousands else "")
+    return (
+        f"numbers such as those of {name!r} were read with {marks}, as at the fit; name --decimal where that is wrong."
+    )
 
 
 def find_encoding(path: Path) -> str:
@@ -190,6 +206,13 @@ def _possible_marks(frame: pd.DataFrame, written: TableFormat) -> list[Marks]:
         if written.decimal in (None, marks[0])
         and any(_all_numbers(values, *marks) and _shows(values, marks[0]) for values in texts)
     ]
+
+
+def _likely_marks(usual: Marks | None, written: TableFormat) -> list[Marks]:
+    """The usual marks, unless others are asked for, or the file is separated by commas and hardly has decimal ones."""
+    if usual is None or written.decimal not in (None, usual[0]) or written.delimiter == usual[0]:
+        return []
+    return [usual]
 
 
 def _contradicted(frame: pd.DataFrame, raw: pd.DataFrame, marks: Marks) -> bool:

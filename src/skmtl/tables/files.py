@@ -12,7 +12,7 @@ import pandas as pd
 
 from skmtl._files import check_is_file, without_formulas, written_whole
 from skmtl._validation import import_extra
-from skmtl.tables.csv_files import DELIMITERS, TableFormat, find_encoding, first_row, read_csv, split_row
+from skmtl.tables.csv_files import DELIMITERS, Marks, TableFormat, find_encoding, first_row, read_csv, split_row
 from skmtl.tables.unreadable import COMPRESSED, csv_said, parquet_said, workbook_said
 
 PathLike = str | os.PathLike[str]
@@ -90,28 +90,34 @@ def read_table(
 
 
 def read_with_notes(
-    path: PathLike, written: TableFormat | None = None, *, text: Collection[str] = ()
-) -> tuple[pd.DataFrame, list[str]]:
-    """The table, and sentences about what was recognized in the file."""
+    path: PathLike, written: TableFormat | None = None, *, text: Collection[str] = (), usual: Marks | None = None
+) -> tuple[pd.DataFrame, list[str], Marks | None]:
+    """The table, sentences about what was recognized in the file, and the marks of numbers that are not plain.
+
+    Numbers of CSV that can be read in two ways are read with the ``usual`` marks.
+    """
     path = Path(path)
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a CSV or Parquet file in it.")
     check_path(path)
     notes: list[str] = []
+    marks: Marks | None = None
     try:
         if is_parquet(path):
             frame = _read_parquet(path)
         elif is_workbook(path):
             frame, notes = _read_workbook(path, text)
         else:
-            frame, notes = _read_csv(path, written or TableFormat(), text)
+            with csv_said(path):
+                check_csv(path, written or TableFormat())
+                frame, notes, marks = read_csv(path, written or TableFormat(), text, usual)
     except OSError as error:
         raise ValueError(f"{path} cannot be read ({error.strerror or error}); check the rights of the file.") from error
     check_unique_names(path, list(frame.columns))
     check_cells(path, frame)
     if len(frame) == 0:
         raise ValueError(f"{path} has a header but no rows; add data below the header.")
-    return frame, notes
+    return frame, notes, marks
 
 
 def write_table(frame: pd.DataFrame, path: PathLike) -> None:
@@ -229,12 +235,6 @@ def _read_workbook(path: Path, text: Collection[str]) -> tuple[pd.DataFrame, lis
     check_unique_names(path, [str(name) for column in first for name in first[column].dropna()])
     several = f"The first of {len(names)} sheets was read, {names[0]!r}."
     return frame.rename(columns=str), [several] if len(names) > 1 else []
-
-
-def _read_csv(path: Path, written: TableFormat, text: Collection[str]) -> tuple[pd.DataFrame, list[str]]:
-    with csv_said(path):
-        check_csv(path, written)
-        return read_csv(path, written, text)
 
 
 def check_csv(path: Path, written: TableFormat) -> None:

@@ -128,7 +128,8 @@ def predict_table(
     Warns
     -----
     UserWarning
-        Where a category was not there when the model was fitted.
+        Where a category was not there when the model was fitted, and where numbers that can be read in two ways were
+        read as those of the fit.
 
     See Also
     --------
@@ -153,7 +154,8 @@ def predict_table(
     if task_column is not None and all(isinstance(name, str) for name in last_step(model).task_names_.tolist()):
         text.append(task_column)
     text = [name for name in text if features is None or name not in features.numbers]
-    frame, _ = read_with_notes(path, written, text=text)
+    usual = model.marks if isinstance(model, TablePipeline) else None
+    frame, _, _ = read_with_notes(path, written, text=text, usual=usual)
     check_columns(path, frame, [*keep, *([] if task_column is None else [task_column])])
     check_columns(path, frame, [] if features is None else features.names)
     for sentence in unseen_categories(model, frame):

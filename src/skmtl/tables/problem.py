@@ -10,7 +10,7 @@ import pandas as pd
 
 from skmtl.model_selection.scores import RARE
 from skmtl.tables.columns import FeatureColumns, sort_columns
-from skmtl.tables.csv_files import TableFormat
+from skmtl.tables.csv_files import Marks, TableFormat
 from skmtl.tables.files import PathLike, check_columns, check_unique_names, read_with_notes
 from skmtl.tables.targets import are_classes, describe_constant, make_classes, make_numbers, rarest_share, read_truth
 
@@ -90,6 +90,8 @@ class TableProblem:
         The group of every row, where rows belong together.
     target : str or None
         The name of the column of targets, where it is one.
+    marks : tuple of str or None
+        The decimal mark and the mark between thousands of the file, where its numbers were not plain.
 
     See Also
     --------
@@ -113,6 +115,7 @@ class TableProblem:
     notes: tuple[str, ...]
     groups: Any = None
     target: str | None = None
+    marks: Marks | None = None
 
     @property
     def scoring(self) -> str | None:
@@ -195,9 +198,9 @@ def read_problem(path: PathLike, roles: ColumnRoles, written: TableFormat | None
     >>> problem.X.columns.tolist()
     ['Chins', 'Situps', 'Jumps']
     """
-    frame, notes = read_with_notes(path, written)
+    frame, notes, marks = read_with_notes(path, written)
     problem = make_problem(frame, roles.in_columns(list(frame.columns)), source=path)
-    return replace(problem, notes=(*notes, *problem.notes))
+    return replace(problem, notes=(*notes, *problem.notes), marks=marks)
 
 
 def make_problem(frame: pd.DataFrame, roles: ColumnRoles, *, source: PathLike = "the table") -> TableProblem:
