@@ -15,8 +15,17 @@ from skmtl._files import folder_written_whole, without_formulas
 from skmtl._validation import import_extra
 from skmtl.model_selection.landmark_choice import LANDMARKS
 from skmtl.tables.columns import FeatureColumns
-from skmtl.tables.csv_files import TableFormat
-from skmtl.tables.files import PathLike, check_cells, check_columns, check_csv, check_path, is_parquet, is_workbook
+from skmtl.tables.csv_files import TableFormat, kinds_of_text
+from skmtl.tables.files import (
+    PathLike,
+    check_cells,
+    check_columns,
+    check_csv,
+    check_path,
+    is_parquet,
+    is_workbook,
+    plain_name,
+)
 from skmtl.tables.pipeline import PREPARE, TASKS, TablePipeline, feature_columns
 from skmtl.tables.predicting import predict_frame
 from skmtl.tables.problem import ColumnRoles, TableProblem, check_labels, check_names, make_problem, with_labels
@@ -70,7 +79,7 @@ def read_blocks(path: PathLike, written: TableFormat | None = None, *, text: Col
                 # What pandas wrote about the columns would else be read together with their values, far from here.
                 with import_extra("pyarrow.parquet", "dask").ParquetFile(path) as whole:
                     whole.read_row_groups([], use_pandas_metadata=True).to_pandas()
-            return frames.read_parquet(path)
+            return frames.read_parquet(path).rename(columns=plain_name)
     given = written or TableFormat()
     # Nothing is recognized: the whole file would have to be read.
     given = replace(given, delimiter=given.delimiter or ",", encoding=given.encoding or "utf-8-sig")
@@ -78,7 +87,10 @@ def read_blocks(path: PathLike, written: TableFormat | None = None, *, text: Col
     options |= {"decimal": given.decimal or ".", "thousands": given.thousands, "sample": BYTES_FOR_TYPES}
     with csv_said(path):
         check_csv(path, given)
-        return frames.read_csv(path, dtype=dict.fromkeys(text, str), **options)
+        kinds = kinds_of_text(
+            path, text, {"sep": given.delimiter, "encoding": given.encoding, "skipinitialspace": True}
+        )
+        return frames.read_csv(path, dtype=kinds, **options).rename(columns=plain_name)
 
 
 def _holds_parquet(path: Path) -> bool:

@@ -107,8 +107,7 @@ def read_csv(
     if written.delimiter is None and delimiter in DELIMITERS and path.suffix.lower() != ".tsv":
         notes.append(f"Columns are separated by {DELIMITERS[delimiter]}.")
     options: Any = {"sep": delimiter, "encoding": encoding, "skipinitialspace": True, "index_col": False}
-    names = split_row(header, delimiter)
-    kinds: Any = {name: str for name in text if name in names}
+    kinds = kinds_of_text(path, text, options)
     with warnings.catch_warnings():
         # pandas only warns of rows longer than the header, and would drop their end.
         warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -142,6 +141,11 @@ def _describe_guess(name: str, decimal: str, thousands: str | None) -> str:
     return (
         f"numbers such as those of {name!r} were read with {marks}, as at the fit; name --decimal where that is wrong."
     )
+
+
+def kinds_of_text(path: Path, text: Collection[str], options: Any) -> dict[Any, Any]:
+    """The type of columns of text, by their names as pandas has them: with the blanks that are left out later."""
+    return {name: str for name in pd.read_csv(path, nrows=0, **options).columns if name.strip() in text}
 
 
 def find_encoding(path: Path) -> str:

@@ -13,7 +13,7 @@ import pandas as pd
 from skmtl._files import check_is_file, without_formulas, written_whole
 from skmtl._validation import import_extra
 from skmtl.tables.csv_files import DELIMITERS, Marks, TableFormat, find_encoding, first_row, read_csv, split_row
-from skmtl.tables.unreadable import COMPRESSED, csv_said, parquet_said, workbook_said
+from skmtl.tables.unreadable import COMPRESSED, csv_said, damage_said, parquet_said, workbook_said
 
 PathLike = str | os.PathLike[str]
 
@@ -100,24 +100,32 @@ def read_with_notes(
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a CSV or Parquet file in it.")
     check_path(path)
-    notes: list[str] = []
-    marks: Marks | None = None
+    # What readers do not foresee is said of the table, not of those who read it, such as a model.
+    unforeseen = damage_said(path, (AttributeError, LookupError, TypeError), "cannot be read", "save it in another way")
     try:
-        if is_parquet(path):
-            frame = _read_parquet(path)
-        elif is_workbook(path):
-            frame, notes = _read_workbook(path, text)
-        else:
-            with csv_said(path):
-                check_csv(path, written or TableFormat())
-                frame, notes, marks = read_csv(path, written or TableFormat(), text, usual)
+        with unforeseen:
+            frame, notes, marks = _read(path, written or TableFormat(), text, usual)
     except OSError as error:
         raise ValueError(f"{path} cannot be read ({error.strerror or error}); check the rights of the file.") from error
+    frame = frame.rename(columns=plain_name)
     check_unique_names(path, list(frame.columns))
     check_cells(path, frame)
     if len(frame) == 0:
         raise ValueError(f"{path} has a header but no rows; add data below the header.")
     return frame, notes, marks
+
+
+def _read(
+    path: Path, written: TableFormat, text: Collection[str], usual: Marks | None
+) -> tuple[pd.DataFrame, list[str], Marks | None]:
+    """What the reader of a file gives, names as they stand in the file."""
+    if is_parquet(path):
+        return _read_parquet(path), [], None
+    if is_workbook(path):
+        return *_read_workbook(path, text), None
+    with csv_said(path):
+        check_csv(path, written)
+        return read_csv(path, written, text, usual)
 
 
 def write_table(frame: pd.DataFrame, path: PathLike) -> None:
@@ -179,6 +187,11 @@ def read_matrix(path: PathLike, names: Sequence[str]) -> Any:
     return frame.loc[list(names), list(names)].to_numpy(dtype=float)
 
 
+def plain_name(name: Any) -> str:
+    """What a column is called: text, without blanks around it."""
+    return str(name).strip()
+
+
 def is_parquet(path: PathLike) -> bool:
     """Whether a file is Parquet by its name."""
     return Path(path).suffix.lower() in PARQUET
@@ -217,8 +230,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     # The reader would call two columns of one name damage.
     check_unique_names(path, names)
     with parquet_said(path, (Exception,)):
-        frame = pd.read_parquet(path)
-    return frame.rename(columns=str)
+        return pd.read_parquet(path)
 
 
 def _read_workbook(path: Path, text: Collection[str]) -> tuple[pd.DataFrame, list[str]]:
@@ -230,11 +242,13 @@ def _read_workbook(path: Path, text: Collection[str]) -> tuple[pd.DataFrame, lis
         if not names:
             raise ValueError("it has no sheet with cells")
         first = pd.read_excel(book, sheet_name=names[0], header=None, nrows=1)
-        frame = pd.read_excel(book, sheet_name=names[0], dtype=dict.fromkeys(text, str))
+        header = [name for column in first for name in first[column].dropna()]
+        kinds: Any = {name: str for name in header if plain_name(name) in text}
+        frame = pd.read_excel(book, sheet_name=names[0], dtype=kinds)
     # Looked at before pandas has renamed the second of two columns with one name.
-    check_unique_names(path, [str(name) for column in first for name in first[column].dropna()])
+    check_unique_names(path, [plain_name(name) for name in header])
     several = f"The first of {len(names)} sheets was read, {names[0]!r}."
-    return frame.rename(columns=str), [several] if len(names) > 1 else []
+    return frame, [several] if len(names) > 1 else []
 
 
 def check_csv(path: Path, written: TableFormat) -> None:

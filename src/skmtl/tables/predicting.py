@@ -153,15 +153,18 @@ def predict_table(
     text = [*([] if features is None else features.texts), *keep]
     if task_column is not None and all(isinstance(name, str) for name in last_step(model).task_names_.tolist()):
         text.append(task_column)
-    text = [name for name in text if features is None or name not in features.numbers]
+    text = [name.strip() for name in text if features is None or name not in features.numbers]
     usual = model.marks if isinstance(model, TablePipeline) else None
     frame, _, _ = read_with_notes(path, written, text=text, usual=usual)
     check_columns(path, frame, [*keep, *([] if task_column is None else [task_column])])
-    check_columns(path, frame, [] if features is None else features.names)
-    for sentence in unseen_categories(model, frame):
-        warnings.warn(sentence, UserWarning, stacklevel=2)
     tasks = None if task_column is None else frame[task_column].astype(object)
     rows = frame.drop(columns=[] if task_column is None or features is not None else [task_column])
+    if features is not None:
+        # A table in memory may have had blanks around its names.
+        rows = rows.rename(columns={name.strip(): name for name in features.names})
+        check_columns(path, rows, features.names)
+    for sentence in unseen_categories(model, rows):
+        warnings.warn(sentence, UserWarning, stacklevel=2)
     predictions = predict_frame(model, rows, kind=kind, tasks=tasks)
     if interval is not None:
         given = rows if features is None else features.clean(rows)

@@ -316,7 +316,7 @@ def _feature_names(frame: pd.DataFrame, roles: ColumnRoles) -> list[str]:
 
 def _has_no_name(name: str) -> bool:
     """As pandas calls a column without a name, which often is an index that was written with the table."""
-    return re.fullmatch(r"Unnamed: \d+(\.\d+)?", name) is not None
+    return re.fullmatch(r"(Unnamed: \d+(\.\d+)?)?", name) is not None
 
 
 def _join_names(names: Sequence[str], columns: Sequence[str]) -> list[str]:
