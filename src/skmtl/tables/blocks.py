@@ -14,17 +14,16 @@ from sklearn.pipeline import Pipeline
 from skmtl._files import folder_written_whole, without_formulas
 from skmtl._validation import import_extra
 from skmtl.model_selection.landmark_choice import LANDMARKS
+from skmtl.tables.column_names import PathLike, plain_name
 from skmtl.tables.columns import FeatureColumns
 from skmtl.tables.csv_files import TableFormat, kinds_of_text
 from skmtl.tables.files import (
-    PathLike,
     check_cells,
     check_columns,
     check_csv,
     check_path,
     is_parquet,
     is_workbook,
-    plain_name,
 )
 from skmtl.tables.pipeline import PREPARE, TASKS, TablePipeline, feature_columns
 from skmtl.tables.predicting import predict_frame

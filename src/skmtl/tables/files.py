@@ -1,8 +1,6 @@
 """Tables in and out: CSV, Parquet and workbooks, with one sentence for everything that can be wrong with a file."""
 
-import os
 import sys
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,14 +10,13 @@ import pandas as pd
 
 from skmtl._files import check_is_file, without_formulas, written_whole
 from skmtl._validation import import_extra
+from skmtl.tables.column_names import PathLike, check_unique_names, plain_name
 from skmtl.tables.csv_files import DELIMITERS, Marks, TableFormat, find_encoding, first_row, read_csv, split_row
-from skmtl.tables.unreadable import COMPRESSED, csv_said, damage_said, parquet_said, workbook_said
-
-PathLike = str | os.PathLike[str]
+from skmtl.tables.unreadable import COMPRESSED, csv_said, damage_said, parquet_said
+from skmtl.tables.workbooks import WORKBOOKS, read_workbook
 
 PARQUET = (".parquet", ".pq")
 LARGEST = int(sys.float_info.max)
-WORKBOOKS = (".xlsx", ".xlsm")
 # Files of other programs, which are not text.
 FOREIGN = {
     ".xls": "an old workbook of Excel",
@@ -122,7 +119,7 @@ def _read(
     if is_parquet(path):
         return _read_parquet(path), [], None
     if is_workbook(path):
-        return *_read_workbook(path, text), None
+        return *read_workbook(path, text), None
     with csv_said(path):
         check_csv(path, written)
         return read_csv(path, written, text, usual)
@@ -187,11 +184,6 @@ def read_matrix(path: PathLike, names: Sequence[str]) -> Any:
     return frame.loc[list(names), list(names)].to_numpy(dtype=float)
 
 
-def plain_name(name: Any) -> str:
-    """What a column is called: text, without blanks around it."""
-    return str(name).strip()
-
-
 def is_parquet(path: PathLike) -> bool:
     """Whether a file is Parquet by its name."""
     return Path(path).suffix.lower() in PARQUET
@@ -233,24 +225,6 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         return pd.read_parquet(path)
 
 
-def _read_workbook(path: Path, text: Collection[str]) -> tuple[pd.DataFrame, list[str]]:
-    """The first sheet of a workbook, and which one that is where there are several."""
-    import_extra("openpyxl", "excel")
-    with workbook_said(path), pd.ExcelFile(path, engine="openpyxl") as book:
-        # Not its sheet_names, among which are charts.
-        names = [str(sheet.title) for sheet in book.book.worksheets]
-        if not names:
-            raise ValueError("it has no sheet with cells")
-        first = pd.read_excel(book, sheet_name=names[0], header=None, nrows=1)
-        header = [name for column in first for name in first[column].dropna()]
-        kinds: Any = {name: str for name in header if plain_name(name) in text}
-        frame = pd.read_excel(book, sheet_name=names[0], dtype=kinds)
-    # Looked at before pandas has renamed the second of two columns with one name.
-    check_unique_names(path, [plain_name(name) for name in header])
-    several = f"The first of {len(names)} sheets was read, {names[0]!r}."
-    return frame, [several] if len(names) > 1 else []
-
-
 def check_csv(path: Path, written: TableFormat) -> None:
     """A file must be text by its content, with a header of names that are all different; raises what pandas raises."""
     written.check()
@@ -284,13 +258,6 @@ def _check_header(path: Path, header: list[str]) -> None:
         raise ValueError(f"{path} has no header: its first row holds numbers only; add a row with the column names.")
     # Checked before pandas reads the table, for it would rename the second one.
     check_unique_names(path, [name for name in header if name])
-
-
-def check_unique_names(source: PathLike, names: list[str]) -> None:
-    """No two columns may have the same name; ``source`` is what messages call the table."""
-    name, count = Counter(names).most_common(1)[0] if names else ("", 0)
-    if count > 1:
-        raise ValueError(f"{source} has two columns called {name!r}; give every column its own name.")
 
 
 def check_cells(path: Path, frame: pd.DataFrame) -> None:

@@ -10,8 +10,9 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from skmtl.export import last_step
+from skmtl.tables.column_names import PathLike
 from skmtl.tables.csv_files import TableFormat
-from skmtl.tables.files import PathLike, check_columns, read_with_notes
+from skmtl.tables.files import check_columns, read_with_notes
 from skmtl.tables.intervals import add_intervals
 from skmtl.tables.pipeline import CATEGORIES, PREPARE, TablePipeline, feature_columns
 

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from skmtl.model_selection.scores import RARE
+from skmtl.tables.column_names import PathLike, check_unique_names
 from skmtl.tables.columns import FeatureColumns, sort_columns
 from skmtl.tables.csv_files import Marks, TableFormat
-from skmtl.tables.files import PathLike, check_columns, check_unique_names, read_with_notes
+from skmtl.tables.files import check_columns, read_with_notes
 from skmtl.tables.targets import are_classes, describe_constant, make_classes, make_numbers, rarest_share, read_truth
 
 # Two rows in each of five folds: fewer would neither teach nor judge a model.
