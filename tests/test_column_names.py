@@ -69,6 +69,16 @@ def test_two_names_that_differ_in_blanks_are_one(frame, tmp_path):
         read_table(tmp_path / "t.parquet")
 
 
+def test_names_of_several_levels_are_joined_in_a_file_and_refused_in_memory(frame, tmp_path):
+    levels = frame.set_axis(pd.MultiIndex.from_tuples([("u", name) for name in frame]), axis="columns")
+    levels.to_parquet(tmp_path / "t.parquet")
+    joined = read_table(tmp_path / "t.parquet")
+    assert joined.columns.tolist() == ["u id", "u x", "u zip", "u y"]
+    assert make_problem(joined, ColumnRoles(["u y"])).features.names == ["u x", "u zip"]
+    with pytest.raises(ValueError, match="the table has names of 2 levels; join them"):
+        make_problem(levels, ColumnRoles(["y"]))
+
+
 def test_what_a_reader_does_not_foresee_is_said_of_the_table(run, frame, model, tmp_path, monkeypatch):
     pytest.importorskip("typer")
 

@@ -8,8 +8,8 @@ PathLike = str | os.PathLike[str]
 
 
 def plain_name(name: Any) -> str:
-    """What a column is called: text, without blanks around it."""
-    return str(name).strip()
+    """What a column is called: text, without blanks around it; a name of several levels has them beside one another."""
+    return " ".join(map(str, name)).strip() if isinstance(name, tuple) else str(name).strip()
 
 
 def check_unique_names(source: PathLike, names: list[str]) -> None:

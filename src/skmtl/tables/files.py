@@ -104,7 +104,7 @@ def read_with_notes(
             frame, notes, marks = _read(path, written or TableFormat(), text, usual)
     except OSError as error:
         raise ValueError(f"{path} cannot be read ({error.strerror or error}); check the rights of the file.") from error
-    frame = frame.rename(columns=plain_name)
+    frame = frame.set_axis([plain_name(name) for name in frame.columns], axis="columns")
     check_unique_names(path, list(frame.columns))
     check_cells(path, frame)
     if len(frame) == 0:

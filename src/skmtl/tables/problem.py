@@ -241,6 +241,8 @@ def make_problem(frame: pd.DataFrame, roles: ColumnRoles, *, source: PathLike = 
     """
     if not isinstance(roles, ColumnRoles):
         raise TypeError(f"roles={roles!r:.50} does not say what columns are for; pass ColumnRoles(targets=[...]).")
+    if frame.columns.nlevels > 1:
+        raise ValueError(f"{source} has names of {frame.columns.nlevels} levels; join them to one name per column.")
     frame = frame.rename(columns=str)
     check_unique_names(source, list(frame.columns))
     check_names(source, frame, roles)
