@@ -13,7 +13,15 @@ from skmtl.tables.column_names import PathLike, check_unique_names
 from skmtl.tables.columns import FeatureColumns, sort_columns
 from skmtl.tables.csv_files import Marks, TableFormat
 from skmtl.tables.files import check_columns, read_with_notes
-from skmtl.tables.targets import are_classes, describe_constant, make_classes, make_numbers, rarest_share, read_truth
+from skmtl.tables.targets import (
+    are_classes,
+    check_labels_kind,
+    describe_constant,
+    make_classes,
+    make_numbers,
+    rarest_share,
+    read_truth,
+)
 
 # Two rows in each of five folds: fewer would neither teach nor judge a model.
 FEWEST_ROWS = 10
@@ -251,6 +259,7 @@ def make_problem(frame: pd.DataFrame, roles: ColumnRoles, *, source: PathLike = 
     for name in roles.targets:
         if frame[name].isna().all():
             raise ValueError(f"target {name!r} has no value in any row; leave it out of the targets or fill it in.")
+    check_labels_kind(frame, roles.targets)
     frame, read = read_truth(frame, roles.targets)
     notes += read
     classification = are_classes(frame, roles.targets) if roles.classification is None else roles.classification

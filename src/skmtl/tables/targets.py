@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from skmtl.tables.columns import first_text, holds_numbers
+from skmtl.tables.columns import NUMBERS, first_text, holds_numbers
 
 # A target with more classes than this is rather a name, or a number that was read as text.
 MOST_CLASSES = 50
@@ -15,6 +16,19 @@ TRUE, FALSE = (
     ("no", "n", "false", "f", "nein", "non"),
 )
 TRUTH = {**dict.fromkeys(TRUE, 1.0), **dict.fromkeys(FALSE, 0.0)}
+
+
+def check_labels_kind(frame: pd.DataFrame, targets: Sequence[str]) -> None:
+    """Labels must be numbers, truth values or text: no dates, durations or bytes."""
+    for name in targets:
+        values = frame[name].dropna()
+        known = pd.api.types.is_numeric_dtype(values.dtype) or pd.api.types.is_string_dtype(values.dtype)
+        for value in () if known and values.dtype != object else values.astype(object):
+            if not isinstance(value, (str, np.bool_, *NUMBERS)):
+                raise ValueError(
+                    f"target {name!r} holds {value!r:.60}, and targets are numbers or text; write dates and durations "
+                    "as a number of days, and bytes as text."
+                )
 
 
 def read_truth(frame: pd.DataFrame, targets: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:

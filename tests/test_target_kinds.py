@@ -1,0 +1,46 @@
+"""Targets that are neither numbers nor text are refused by name; what is done with the others is said."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skmtl.tables import ColumnRoles, make_problem
+
+
+@pytest.fixture
+def frame(rng):
+    return pd.DataFrame({"x": rng.normal(size=40), "u": rng.normal(size=40)})
+
+
+NEITHER = {
+    "bytes": [b"a", b"b"] * 20,
+    "dates": pd.date_range("2020", periods=40),
+    "durations": pd.to_timedelta(np.arange(40), unit="s"),
+    "days": [datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)] * 20,
+    "times": [datetime.time(1), datetime.time(2)] * 20,
+    "categories": pd.Categorical([b"a", b"b"] * 20),
+}
+
+
+@pytest.mark.parametrize("targets", [["y"], ["y", "u"]])
+@pytest.mark.parametrize("kind", NEITHER)
+def test_a_target_is_numbers_or_text(kind, targets, frame):
+    with pytest.raises(ValueError, match=r"target 'y' holds .*, and targets are numbers or text"):
+        make_problem(frame.assign(y=NEITHER[kind]), ColumnRoles(targets))
+
+
+TEXT = {
+    "objects": np.array(["a", "b"] * 20, dtype=object),
+    "strings": pd.array(["a", "b"] * 20, dtype="string"),
+    "categories": pd.Categorical(["a", "b"] * 20),
+    "truth": [True, False] * 20,
+    "truth as objects": np.array([np.True_, np.False_] * 20, dtype=object),
+    "truth with gaps": pd.array([True, False] * 19 + [None, True], dtype="boolean"),
+}
+
+
+@pytest.mark.parametrize("kind", TEXT)
+def test_text_and_truth_are_classes(kind, frame):
+    assert make_problem(frame.assign(y=TEXT[kind]), ColumnRoles(["y"])).classification
