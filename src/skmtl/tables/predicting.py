@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from skmtl.export import last_step
 from skmtl.tables.column_names import PathLike
+from skmtl.tables.columns import FeatureColumns, describe_far
 from skmtl.tables.csv_files import TableFormat
 from skmtl.tables.files import check_columns, read_with_notes
 from skmtl.tables.intervals import add_intervals
@@ -164,7 +165,7 @@ def predict_table(
         # A table in memory may have had blanks around its names.
         rows = rows.rename(columns={name.strip(): name for name in features.names})
         check_columns(path, rows, features.names)
-    for sentence in unseen_categories(model, rows):
+    for sentence in [*unseen_categories(model, rows), *_far_dates(features, rows)]:
         warnings.warn(sentence, UserWarning, stacklevel=2)
     predictions = predict_frame(model, rows, kind=kind, tasks=tasks)
     if interval is not None:
@@ -175,6 +176,11 @@ def predict_table(
     if twice:
         raise ValueError(f"{twice[0]!r} is a column to keep and a target; leave it out of --keep.")
     return pd.concat([passed, predictions], axis=1)
+
+
+def _far_dates(features: FeatureColumns | None, frame: pd.DataFrame) -> list[str]:
+    dates = {} if features is None else features.dates
+    return [said for name, written in dates.items() for said in describe_far(name, frame[name], written)]
 
 
 def unseen_categories(model: Any, frame: pd.DataFrame) -> list[str]:
