@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skmtl.tables import ColumnRoles, make_problem
+from skmtl.tables import ColumnRoles, make_problem, read_problem
 
 
 @pytest.fixture
@@ -36,7 +36,8 @@ TEXT = {
     "strings": pd.array(["a", "b"] * 20, dtype="string"),
     "categories": pd.Categorical(["a", "b"] * 20),
     "truth": [True, False] * 20,
-    "truth as objects": np.array([np.True_, np.False_] * 20, dtype=object),
+    "truth as objects": np.array([True, False] * 19 + [None, True], dtype=object),
+    "objects of NumPy": np.array([np.True_, np.False_] * 20, dtype=object),
     "truth with gaps": pd.array([True, False] * 19 + [None, True], dtype="boolean"),
 }
 
@@ -44,3 +45,18 @@ TEXT = {
 @pytest.mark.parametrize("kind", TEXT)
 def test_text_and_truth_are_classes(kind, frame):
     assert make_problem(frame.assign(y=TEXT[kind]), ColumnRoles(["y"])).classification
+
+
+@pytest.mark.parametrize("kind", TEXT)
+@pytest.mark.parametrize("targets", [["y"], ["y", "z"]])
+def test_what_becomes_of_truth_values_is_said(kind, targets, frame):
+    if "truth" in kind or len(targets) == 1:
+        notes = make_problem(frame.assign(y=TEXT[kind], z=[0, 1] * 20), ColumnRoles(targets)).notes
+        said = any("True and False of 'y' are 1 and 0 from here on, in predictions too." in note for note in notes)
+        assert said == ("truth" in kind)
+
+
+def test_rows_that_are_left_out_for_their_task_are_said_to_be(frame, tmp_path):
+    frame.assign(t=["u", "v", "NA", "w"] * 10).to_csv(tmp_path / "t.csv", index=False)
+    notes = read_problem(tmp_path / "t.csv", ColumnRoles(["u"], task_column="t")).notes
+    assert "10 more rows without a label, or without 't' (empty, NA or the like), are left out." in notes

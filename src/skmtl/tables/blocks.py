@@ -184,7 +184,7 @@ def sample_blocks(
     with _said(Path(path)):
         sizes = known.map_partitions(len).compute().to_numpy()
     n_rows = int(sizes.sum())
-    notes = check_labels(path, len(whole), n_rows)
+    notes = check_labels(path, len(whole), n_rows, roles)
     # Parts without any label would be nothing to prepare.
     blocks = known.partitions[np.flatnonzero(sizes).tolist()]
     share = min(1.0, (n_sampled or SAMPLE) / n_rows)

@@ -255,7 +255,7 @@ def make_problem(frame: pd.DataFrame, roles: ColumnRoles, *, source: PathLike = 
     check_unique_names(source, list(frame.columns))
     check_names(source, frame, roles)
     n_rows, frame = len(frame), with_labels(frame, roles).reset_index(drop=True)
-    notes = check_labels(source, n_rows, len(frame))
+    notes = check_labels(source, n_rows, len(frame), roles)
     for name in roles.targets:
         if frame[name].isna().all():
             raise ValueError(f"target {name!r} has no value in any row; leave it out of the targets or fill it in.")
@@ -307,7 +307,7 @@ def with_labels(frame: Any, roles: ColumnRoles) -> Any:
     return frame.dropna(subset=named) if named else frame
 
 
-def check_labels(source: PathLike, n_rows: int, n_known: int) -> list[str]:
+def check_labels(source: PathLike, n_rows: int, n_known: int, roles: ColumnRoles) -> list[str]:
     """There must be rows enough, and rows with labels; what is to say about the others."""
     if n_rows < FEWEST_ROWS:
         many = f"{n_rows} row{'s' * (n_rows != 1)}"
@@ -316,7 +316,10 @@ def check_labels(source: PathLike, n_rows: int, n_known: int) -> list[str]:
         raise ValueError(f"{source} has {n_known} rows with a target, at least {FEWEST_ROWS} are needed; add some.")
     left_out = n_rows - n_known
     rows, are = ("row", "is") if left_out == 1 else ("rows", "are")
-    return [f"{left_out} more {rows} without a label {are} left out."] if left_out else []
+    named = "".join(f", or without {name!r}" for name in (roles.task_column, roles.groups) if name is not None)
+    # Whoever calls a task NA is to find out why it is not there.
+    empty = f"{named} (empty, NA or the like)," if named else ""
+    return [f"{left_out} more {rows} without a label{empty} {are} left out."] if left_out else []
 
 
 def _feature_names(frame: pd.DataFrame, roles: ColumnRoles) -> list[str]:

@@ -94,7 +94,8 @@ def make_classes(frame: pd.DataFrame, targets: Sequence[str]) -> tuple[Any, str]
                     f"target {name!r} is not made of 0 and 1, as several targets of a classification must be; write "
                     "it with 0 and 1, or take the targets for numbers (--regression, classification=False)."
                 )
-        return frame[list(targets)].astype("Float64").astype(float), "Classification: every target is 0 or 1."
+        about = "Classification: every target is 0 or 1." + _describe_truth(frame, targets)
+        return frame[list(targets)].astype("Float64").astype(float), about
     name = targets[0]
     y = frame[name]
     broken = y[y.astype(float) % 1 != 0] if holds_numbers(y) else y.iloc[:0]
@@ -113,7 +114,16 @@ def make_classes(frame: pd.DataFrame, targets: Sequence[str]) -> tuple[Any, str]
         )
     if len(classes) < 2:
         raise ValueError(f"target {name!r} is {classes[0]!r} in every row; classes need at least two values.")
-    return y, f"Classification: {name!r} has {len(classes)} classes."
+    return y, f"Classification: {name!r} has {len(classes)} classes." + _describe_truth(frame, targets)
+
+
+def _describe_truth(frame: pd.DataFrame, targets: Sequence[str]) -> str:
+    """What becomes of truth values, where targets hold some."""
+    # Those of a table with gaps may be objects.
+    truths = [name for name in targets if isinstance(frame[name].dropna().astype(object).iloc[0], bool)]
+    if not truths:
+        return ""
+    return f" True and False of {_listed(truths)} are 1 and 0 from here on, in predictions too."
 
 
 def describe_constant(Y: Any, tasks: Any = None) -> list[str]:
