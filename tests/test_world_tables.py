@@ -362,6 +362,8 @@ def test_ids_pass_through_and_unseen_categories_are_said(kinds, tmp_path):
     assert (named == np.where(chances["kind: high"] > 0.5, "high", "low")).all()
     scores = predict_table(model, tmp_path / "new.csv", kind="scores")["kind"]
     assert ((scores > 0) == (named == "low")).all()
+    with pytest.raises(ValueError, match="column 'id' is to be kept twice; name it once"):
+        predict_table(model, tmp_path / "new.csv", keep=["id", "id"])
     with pytest.raises(ValueError, match="'kind' is a column to keep and a target"):
         predict_table(model, tmp_path / "new.csv", keep=["kind"])
 

@@ -27,7 +27,8 @@ from skmtl.tables.files import (
 )
 from skmtl.tables.pipeline import PREPARE, TASKS, TablePipeline, feature_columns
 from skmtl.tables.predicting import predict_frame
-from skmtl.tables.problem import ColumnRoles, TableProblem, check_labels, check_names, make_problem, with_labels
+from skmtl.tables.problem import TableProblem, make_problem
+from skmtl.tables.roles import ColumnRoles, check_labels, check_names, with_labels
 from skmtl.tables.targets import check_several
 from skmtl.tables.unreadable import csv_said, parquet_said
 

@@ -1,5 +1,6 @@
 """Tables in and out: CSV, Parquet and workbooks, with one sentence for everything that can be wrong with a file."""
 
+import re
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
@@ -11,6 +12,7 @@ import pandas as pd
 from skmtl._files import check_is_file, without_formulas, written_whole
 from skmtl._validation import import_extra
 from skmtl.tables.column_names import PathLike, check_unique_names, plain_name
+from skmtl.tables.columns import first_text, holds_numbers
 from skmtl.tables.csv_files import DELIMITERS, Marks, TableFormat, find_encoding, first_row, read_csv, split_row
 from skmtl.tables.unreadable import COMPRESSED, csv_said, damage_said, parquet_said
 from skmtl.tables.workbooks import WORKBOOKS, read_workbook
@@ -181,6 +183,9 @@ def read_matrix(path: PathLike, names: Sequence[str]) -> Any:
     if sorted(frame.index) != sorted(names) or sorted(frame.columns) != sorted(names):
         listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
         raise ValueError(f"{path} must have a row and a column for each task: {listed}.")
+    for name in names:
+        if not holds_numbers(frame[name]):
+            raise ValueError(f"{path}: column {name!r} holds {first_text(frame[name])!r}; write numbers only.")
     return frame.loc[list(names), list(names)].to_numpy(dtype=float)
 
 
@@ -230,6 +235,8 @@ def check_csv(path: Path, written: TableFormat) -> None:
     written.check()
     _check_text(path, written.encoding)
     header = first_row(path, written.encoding or find_encoding(path))
+    if re.fullmatch("sep=.?", header.strip().strip('"')):
+        raise ValueError(f"{path} begins with {header.strip()!r}, a word to Excel; delete that line above the header.")
     _check_header(path, split_row(header, written.delimiter or ("\t" if path.suffix.lower() == ".tsv" else ",")))
 
 

@@ -158,6 +158,9 @@ def predict_table(
     text = [name.strip() for name in text if features is None or name not in features.numbers]
     usual = model.marks if isinstance(model, TablePipeline) else None
     frame, _, _ = read_with_notes(path, written, text=text, usual=usual)
+    for name in keep:
+        if list(keep).count(name) > 1:
+            raise ValueError(f"column {name!r} is to be kept twice; name it once.")
     check_columns(path, frame, [*keep, *([] if task_column is None else [task_column])])
     tasks = None if task_column is None else frame[task_column].astype(object)
     rows = frame.drop(columns=[] if task_column is None or features is not None else [task_column])

@@ -78,6 +78,10 @@ def make_numbers(frame: pd.DataFrame, targets: Sequence[str]) -> tuple[Any, str]
         if not holds_numbers(frame[name]):
             _refuse_text(frame, name)
     Y = frame[list(targets)].astype("Float64").astype(float)
+    infinite = np.isinf(Y).sum()
+    for name in infinite.index[infinite > 0]:
+        values = "1 infinite value" if infinite[name] == 1 else f"{infinite[name]:,} infinite values"
+        raise ValueError(f"target {name!r} has {values}; leave such cells empty, or correct them.")
     about = f"Regression: {_listed(targets)} {'holds' if len(targets) == 1 else 'hold'} numbers."
     gaps = int(Y.isna().to_numpy().sum())
     if gaps:
