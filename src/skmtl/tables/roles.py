@@ -93,10 +93,10 @@ def check_labels(source: PathLike, n_rows: int, n_known: int, roles: ColumnRoles
         raise ValueError(f"{source} has {n_known} rows with a target, at least {FEWEST_ROWS} are needed; add some.")
     left_out = n_rows - n_known
     rows, are = ("row", "is") if left_out == 1 else ("rows", "are")
-    named = "".join(f", or without {name!r}" for name in (roles.task_column, roles.groups) if name is not None)
+    named = " or ".join(repr(name) for name in (roles.task_column, roles.groups) if name is not None)
     # Whoever calls a task NA is to find out why it is not there.
-    empty = f"{named} (empty, NA or the like)," if named else ""
-    return [f"{left_out} more {rows} without a label{empty} {are} left out."] if left_out else []
+    also = f" Rows whose {named} is empty, NA or the like count as such." if named else ""
+    return [f"{left_out} more {rows} without a label {are} left out.{also}"] if left_out else []
 
 
 def _join_names(names: Sequence[str], columns: Sequence[str]) -> list[str]:
