@@ -8,7 +8,18 @@ import pytest
 
 from skmtl import MultiTaskRegressor, load_model, save_model
 from skmtl.penalties import Independent
-from skmtl.tables import ColumnRoles, TableFormat, fit_table, predict_frame, predict_table, read_problem
+from skmtl.tables import (
+    ColumnRoles,
+    TableFormat,
+    fit_table,
+    make_model,
+    predict_blocks,
+    predict_frame,
+    predict_table,
+    read_problem,
+    refit_blocks,
+    sample_blocks,
+)
 from skmtl.tables.files import read_with_notes
 
 
@@ -76,3 +87,27 @@ def test_a_model_of_a_version_without_marks_is_used(german_model, tmp_path):
     pd.testing.assert_frame_equal(
         predict_table(old, tmp_path / "new.csv"), predict_frame(german_model, pd.DataFrame({"x": [5.5]}))
     )
+
+
+# Dask uses what pandas will drop.
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
+def test_blocks_have_the_decimal_mark_of_the_fit_or_the_one_that_is_said(german_model, tmp_path):
+    pytest.importorskip("dask.dataframe")
+    (tmp_path / "new.csv").write_text("x;n\n5.500;3\n")
+    with pytest.raises(ValueError, match=r"fitted to numbers with decimal mark ',', .* \(--decimal\)"):
+        predict_blocks(german_model, tmp_path / "new.csv", tmp_path / "out", TableFormat(";"))
+    for number, marks in ((5500.0, (";", ",", ".")), (5.5, (";", "."))):
+        out = tmp_path / f"out {number}"
+        predict_blocks(german_model, tmp_path / "new.csv", out, TableFormat(*marks))
+        values = pd.concat(map(pd.read_csv, out.iterdir()))
+        np.testing.assert_allclose(values, predict_frame(german_model, pd.DataFrame({"x": [number]})))
+
+
+def test_a_fit_to_blocks_keeps_the_marks_that_were_said(rng, tmp_path):
+    pytest.importorskip("dask.dataframe")
+    (tmp_path / "t.csv").write_text(
+        "x;y\n" + "".join(f"{v:.2f};{v:.2f}\n".replace(".", ",") for v in rng.normal(size=40))
+    )
+    table = sample_blocks(tmp_path / "t.csv", ColumnRoles(["y"]), TableFormat(";", ","))
+    model = make_model(table.problem.features, MultiTaskRegressor(Independent())).fit(table.problem.X, table.problem.Y)
+    assert refit_blocks(model, table).marks == (",", None)

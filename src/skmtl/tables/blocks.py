@@ -195,7 +195,8 @@ def sample_blocks(
     # Blocks are numbers; words such as yes and no would have to be read in each of them.
     check_several(sample, roles.targets)
     problem = make_problem(sample, roles, source=path)
-    return SampledTable(blocks, n_rows, replace(problem, notes=(*notes, *problem.notes)), roles)
+    marks = (",", written.thousands) if written is not None and written.decimal == "," else None
+    return SampledTable(blocks, n_rows, replace(problem, notes=(*notes, *problem.notes), marks=marks), roles)
 
 
 def refit_blocks(model: Pipeline, table: SampledTable, *, n_components: int | None = None) -> Pipeline:
@@ -246,7 +247,7 @@ def refit_blocks(model: Pipeline, table: SampledTable, *, n_components: int | No
     tasks = None if table.roles.task_column is None else table.blocks[table.roles.task_column]
     # `values` is how Dask calls the array of a data frame.
     estimator.fit(rows.values, y, tasks=tasks)
-    return TablePipeline([(PREPARE, prepare), (TASKS, estimator)], target=table.problem.target)
+    return TablePipeline([(PREPARE, prepare), (TASKS, estimator)], target=problem.target, marks=problem.marks)
 
 
 def predict_blocks(model: Any, path: PathLike, out: PathLike, written: TableFormat | None = None) -> int:
@@ -289,6 +290,8 @@ def predict_blocks(model: Any, path: PathLike, out: PathLike, written: TableForm
     path, out = Path(path), Path(out)
     if out.exists():
         raise ValueError(f"{out} exists; predictions in blocks are a new folder of parts.")
+    if isinstance(model, TablePipeline) and model.marks and not _holds_parquet(path):
+        _check_decimal(path, model.marks[0], written or TableFormat())
     features = feature_columns(model)
     blocks = read_blocks(path, written, text=() if features is None else features.texts)
     check_columns(path, blocks, [] if features is None else features.names)
@@ -301,6 +304,15 @@ def predict_blocks(model: Any, path: PathLike, out: PathLike, written: TableForm
             plain = parts.map_partitions(without_formulas, meta=without_formulas(none))
             plain.to_csv(str(folder / "part-*.csv"), index=False)
     return len([part for part in out.iterdir() if part.suffix in (".csv", ".parquet")])
+
+
+def _check_decimal(path: Path, decimal: str, written: TableFormat) -> None:
+    """The decimal mark must be said where that of the fit is not the one that blocks have by default."""
+    if decimal != "." and written.decimal is None:
+        raise ValueError(
+            f"{path}: the model was fitted to numbers with decimal mark {decimal!r}, and nothing is recognized in "
+            "blocks; name the decimal mark (--decimal), and the one between thousands where there is one (--thousands)."
+        )
 
 
 def _example_row(features: FeatureColumns | None, columns: Any) -> pd.DataFrame:
