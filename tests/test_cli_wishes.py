@@ -127,6 +127,10 @@ def test_a_known_structure_is_read_from_a_table(run, table):
     matrix.to_csv("matrix.csv", index=False)
     _, model = fit(run, *options, "--overwrite")
     np.testing.assert_allclose(model.structure_, A)
+    matrix.astype(object).assign(u=["none", 1.0, 0.5]).to_csv("matrix.csv")
+    code, _, err = run("fit", "table.csv", "--out", "run", *options, "--overwrite")
+    assert code == 2
+    assert "matrix.csv: column 'u' holds 'none'; write numbers only." in err
     matrix.rename(columns={"u": "x"}).to_csv("matrix.csv", index=False)
     code, _, err = run("fit", "table.csv", "--out", "run", *options, "--overwrite")
     assert (code, err.count("\n")) == (2, 1)

@@ -8,7 +8,15 @@ import pandas as pd
 import pytest
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, load_model, save_model
-from skmtl.tables import ColumnRoles, make_model, make_problem, predict_frame, predict_table, read_problem, read_table
+from skmtl.tables import (
+    ColumnRoles,
+    make_model,
+    make_problem,
+    predict_frame,
+    predict_table,
+    read_problem,
+    read_table,
+)
 from skmtl.tables.csv_files import TableFormat
 from skmtl.tables.dates import CalendarParts, find_format, read_dates
 from skmtl.tables.files import read_with_notes
@@ -47,7 +55,7 @@ def written(export, tmp_path, monkeypatch):
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "latin-1"])
 def test_a_german_export_is_read_as_it_is_meant(export, written, tmp_path, encoding):
     (tmp_path / "table.csv").write_bytes(written.encode(encoding))
-    frame, notes = read_with_notes("table.csv")
+    frame, notes, _ = read_with_notes("table.csv")
     numbers = ["Kundennummer", "Fl\u00e4che, m\u00b2", "Umsatz", "Kosten"]
     pd.testing.assert_frame_equal(frame[numbers], export[numbers])
     assert frame["Stadt"].tolist() == export["Stadt"].tolist()
@@ -132,7 +140,7 @@ def test_a_workbook_is_read_or_says_what_is_missing(tmp_path, export, monkeypatc
     with pd.ExcelWriter(path) as book:
         export.to_excel(book, sheet_name="first", index=False)
         export.head(3).to_excel(book, sheet_name="second", index=False)
-    frame, notes = read_with_notes(path)
+    frame, notes, _ = read_with_notes(path)
     pd.testing.assert_frame_equal(frame, export, check_dtype=False)
     assert notes == ["The first of 2 sheets was read, 'first'."]
     assert zipfile.is_zipfile(path)
@@ -354,6 +362,8 @@ def test_ids_pass_through_and_unseen_categories_are_said(kinds, tmp_path):
     assert (named == np.where(chances["kind: high"] > 0.5, "high", "low")).all()
     scores = predict_table(model, tmp_path / "new.csv", kind="scores")["kind"]
     assert ((scores > 0) == (named == "low")).all()
+    with pytest.raises(ValueError, match="column 'id' is to be kept twice; name it once"):
+        predict_table(model, tmp_path / "new.csv", keep=["id", "id"])
     with pytest.raises(ValueError, match="'kind' is a column to keep and a target"):
         predict_table(model, tmp_path / "new.csv", keep=["kind"])
 

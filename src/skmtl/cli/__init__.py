@@ -14,6 +14,7 @@ from skmtl.cli.console import methods_markdown, printable
 INSTALL = 'The command line needs a few more packages; in the folder of skmtl say: pip install ".[app]"'
 # What shells expect of a program that Ctrl-C has ended: 128 and the number of the signal.
 INTERRUPTED = 130
+NO_MEMORY = "there is not enough memory; take fewer rows or columns, or read the table in blocks (--engine dask)."
 
 
 def main() -> None:
@@ -120,6 +121,8 @@ def in_one_line(error: Exception) -> str:
     """What went wrong, as one line to read."""
     if isinstance(error, OSError) and error.filename is not None:
         return printable(f"{error.filename}: {error.strerror}.")
+    if isinstance(error, MemoryError) and not str(error):
+        return NO_MEMORY
     return printable(" ".join(str(error).split()))
 
 

@@ -10,7 +10,8 @@ from skmtl.tables.files import read_table, write_table
 from skmtl.tables.fitting import TableFit, compare_table, fit_table
 from skmtl.tables.pipeline import feature_columns, make_model, make_preparation, prepared_names
 from skmtl.tables.predicting import predict_frame, predict_table
-from skmtl.tables.problem import ColumnRoles, TableProblem, make_problem, read_problem
+from skmtl.tables.problem import TableProblem, make_problem, read_problem
+from skmtl.tables.roles import ColumnRoles
 
 __all__ = [
     "ColumnRoles",

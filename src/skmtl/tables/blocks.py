@@ -14,12 +14,21 @@ from sklearn.pipeline import Pipeline
 from skmtl._files import folder_written_whole, without_formulas
 from skmtl._validation import import_extra
 from skmtl.model_selection.landmark_choice import LANDMARKS
+from skmtl.tables.column_names import PathLike, plain_name
 from skmtl.tables.columns import FeatureColumns
-from skmtl.tables.csv_files import TableFormat
-from skmtl.tables.files import PathLike, check_cells, check_columns, check_csv, check_path, is_parquet, is_workbook
+from skmtl.tables.csv_files import TableFormat, kinds_of_text
+from skmtl.tables.files import (
+    check_cells,
+    check_columns,
+    check_csv,
+    check_path,
+    is_parquet,
+    is_workbook,
+)
 from skmtl.tables.pipeline import PREPARE, TASKS, TablePipeline, feature_columns
 from skmtl.tables.predicting import predict_frame
-from skmtl.tables.problem import ColumnRoles, TableProblem, check_labels, check_names, make_problem, with_labels
+from skmtl.tables.problem import TableProblem, make_problem
+from skmtl.tables.roles import ColumnRoles, check_labels, check_names, with_labels
 from skmtl.tables.targets import check_several
 from skmtl.tables.unreadable import csv_said, parquet_said
 
@@ -70,7 +79,7 @@ def read_blocks(path: PathLike, written: TableFormat | None = None, *, text: Col
                 # What pandas wrote about the columns would else be read together with their values, far from here.
                 with import_extra("pyarrow.parquet", "dask").ParquetFile(path) as whole:
                     whole.read_row_groups([], use_pandas_metadata=True).to_pandas()
-            return frames.read_parquet(path)
+            return frames.read_parquet(path).rename(columns=plain_name)
     given = written or TableFormat()
     # Nothing is recognized: the whole file would have to be read.
     given = replace(given, delimiter=given.delimiter or ",", encoding=given.encoding or "utf-8-sig")
@@ -78,7 +87,10 @@ def read_blocks(path: PathLike, written: TableFormat | None = None, *, text: Col
     options |= {"decimal": given.decimal or ".", "thousands": given.thousands, "sample": BYTES_FOR_TYPES}
     with csv_said(path):
         check_csv(path, given)
-        return frames.read_csv(path, dtype=dict.fromkeys(text, str), **options)
+        kinds = kinds_of_text(
+            path, text, {"sep": given.delimiter, "encoding": given.encoding, "skipinitialspace": True}
+        )
+        return frames.read_csv(path, dtype=kinds, **options).rename(columns=plain_name)
 
 
 def _holds_parquet(path: Path) -> bool:
@@ -173,7 +185,7 @@ def sample_blocks(
     with _said(Path(path)):
         sizes = known.map_partitions(len).compute().to_numpy()
     n_rows = int(sizes.sum())
-    notes = check_labels(path, len(whole), n_rows)
+    notes = check_labels(path, len(whole), n_rows, roles)
     # Parts without any label would be nothing to prepare.
     blocks = known.partitions[np.flatnonzero(sizes).tolist()]
     share = min(1.0, (n_sampled or SAMPLE) / n_rows)
@@ -183,7 +195,8 @@ def sample_blocks(
     # Blocks are numbers; words such as yes and no would have to be read in each of them.
     check_several(sample, roles.targets)
     problem = make_problem(sample, roles, source=path)
-    return SampledTable(blocks, n_rows, replace(problem, notes=(*notes, *problem.notes)), roles)
+    marks = (",", written.thousands) if written is not None and written.decimal == "," else None
+    return SampledTable(blocks, n_rows, replace(problem, notes=(*notes, *problem.notes), marks=marks), roles)
 
 
 def refit_blocks(model: Pipeline, table: SampledTable, *, n_components: int | None = None) -> Pipeline:
@@ -234,7 +247,7 @@ def refit_blocks(model: Pipeline, table: SampledTable, *, n_components: int | No
     tasks = None if table.roles.task_column is None else table.blocks[table.roles.task_column]
     # `values` is how Dask calls the array of a data frame.
     estimator.fit(rows.values, y, tasks=tasks)
-    return TablePipeline([(PREPARE, prepare), (TASKS, estimator)], target=table.problem.target)
+    return TablePipeline([(PREPARE, prepare), (TASKS, estimator)], target=problem.target, marks=problem.marks)
 
 
 def predict_blocks(model: Any, path: PathLike, out: PathLike, written: TableFormat | None = None) -> int:
@@ -277,6 +290,8 @@ def predict_blocks(model: Any, path: PathLike, out: PathLike, written: TableForm
     path, out = Path(path), Path(out)
     if out.exists():
         raise ValueError(f"{out} exists; predictions in blocks are a new folder of parts.")
+    if isinstance(model, TablePipeline) and model.marks and not _holds_parquet(path):
+        _check_decimal(path, model.marks[0], written or TableFormat())
     features = feature_columns(model)
     blocks = read_blocks(path, written, text=() if features is None else features.texts)
     check_columns(path, blocks, [] if features is None else features.names)
@@ -289,6 +304,15 @@ def predict_blocks(model: Any, path: PathLike, out: PathLike, written: TableForm
             plain = parts.map_partitions(without_formulas, meta=without_formulas(none))
             plain.to_csv(str(folder / "part-*.csv"), index=False)
     return len([part for part in out.iterdir() if part.suffix in (".csv", ".parquet")])
+
+
+def _check_decimal(path: Path, decimal: str, written: TableFormat) -> None:
+    """The decimal mark must be said where that of the fit is not the one that blocks have by default."""
+    if decimal != "." and written.decimal is None:
+        raise ValueError(
+            f"{path}: the model was fitted to numbers with decimal mark {decimal!r}, and nothing is recognized in "
+            "blocks; name the decimal mark (--decimal), and the one between thousands where there is one (--thousands)."
+        )
 
 
 def _example_row(features: FeatureColumns | None, columns: Any) -> pd.DataFrame:

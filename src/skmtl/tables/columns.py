@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skmtl.tables.dates import find_format, is_ambiguous, read_dates
+from skmtl.tables.dates import FAR, count_far, find_format, is_ambiguous, read_dates
 
 # Text with more different values than this is not one-hot encoded, which would add a feature for each, but hashed.
 MOST_CATEGORIES = 20
@@ -135,6 +135,7 @@ def sort_columns(frame: pd.DataFrame, names: Iterable[str], *, asked: Collection
             dates[name] = reason
             if is_ambiguous(column, reason):
                 remarks.append(f"Dates of {name!r} could have day or month first; the month was taken.")
+            remarks += describe_far(name, column, reason)
         elif kind in kinds:
             kinds[kind].append(name)
             remarks += _remarks(name, column) if kind == "number" else []
@@ -153,7 +154,10 @@ def _kind(name: str, column: "pd.Series[Any]", *, asked: bool) -> tuple[str, str
         return ("", ID_REASON) if not asked and looks_like_id(name, values) else ("number", "")
     written = "" if pd.api.types.is_datetime64_any_dtype(column.dtype) else find_format(values)
     if written is not None:
-        return ("date", written) if n_values > 1 else ("", "which is the same date in every row")
+        n_values = read_dates(name, values, written).nunique()
+        if n_values > 1:
+            return "date", written
+        return "", "which is the same date in every row" if n_values else f"whose dates are all {FAR}"
     if n_values <= MOST_CATEGORIES:
         return "category", ""
     if n_values > NAMES * len(values) and not asked:
@@ -193,6 +197,13 @@ def _remarks(name: str, column: "pd.Series[Any]") -> list[str]:
     elif len(known) > MOST_CATEGORIES and np.all(np.diff(known) == 1):
         said.append(f"{name!r} counts the rows; if it is no time but an id, leave it out (--ignore).")
     return said
+
+
+def describe_far(name: str, column: "pd.Series[Any]", written: str) -> list[str]:
+    """A sentence about dates that count as missing, where there are some."""
+    count = count_far(column, written)
+    said = "1 date" if count == 1 else f"{count:,} dates"
+    return [f"{said} of {name!r} {FAR} {'counts' if count == 1 else 'count'} as missing."] if count else []
 
 
 def holds_numbers(column: "pd.Series[Any]") -> bool:

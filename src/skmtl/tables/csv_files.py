@@ -27,6 +27,8 @@ SPACES = " \u00a0\u202f\u2009"
 # Values of a column that are looked at to see how its numbers are written.
 LOOKED_AT = 2000
 SIGNED = r"\s*[+-]?"
+# The decimal mark of numbers, and the mark between thousands.
+Marks = tuple[str, str | None]
 
 
 @dataclass(frozen=True)
@@ -89,8 +91,13 @@ class TableFormat:
             ) from error
 
 
-def read_csv(path: Path, written: TableFormat, text: Collection[str]) -> tuple[pd.DataFrame, list[str]]:
-    """A CSV file, and sentences about what was recognized in it; raises what pandas raises."""
+def read_csv(
+    path: Path, written: TableFormat, text: Collection[str], usual: Marks | None = None
+) -> tuple[pd.DataFrame, list[str], Marks | None]:
+    """A CSV file, sentences about what was recognized in it, and marks of its numbers; raises what pandas raises.
+
+    Where nothing shows the marks, they are the ``usual`` ones, and a warning says so.
+    """
     notes = []
     encoding = written.encoding or find_encoding(path)
     if written.encoding is None and encoding not in BYTE_ORDER_MARKS.values():
@@ -100,25 +107,45 @@ def read_csv(path: Path, written: TableFormat, text: Collection[str]) -> tuple[p
     if written.delimiter is None and delimiter in DELIMITERS and path.suffix.lower() != ".tsv":
         notes.append(f"Columns are separated by {DELIMITERS[delimiter]}.")
     options: Any = {"sep": delimiter, "encoding": encoding, "skipinitialspace": True, "index_col": False}
-    names = split_row(header, delimiter)
-    kinds: Any = {name: str for name in text if name in names}
+    kinds = kinds_of_text(path, text, options)
     with warnings.catch_warnings():
         # pandas only warns of rows longer than the header, and would drop their end.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         frame = pd.read_csv(path, dtype=kinds, low_memory=False, **options)
-        marks = _find_marks(frame.drop(columns=list(kinds)), replace(written, delimiter=delimiter))
-        if marks is None:
-            return frame, notes
-        raw = pd.read_csv(path, dtype=str, low_memory=False, **options)
-    decimal, thousands = marks
-    changed = [name for name in frame.columns if name not in kinds and _rewrite(frame, raw, name, decimal, thousands)]
+        possible = _possible_marks(frame.drop(columns=list(kinds)), replace(written, delimiter=delimiter))
+        guessed = [] if possible else _likely_marks(usual, replace(written, delimiter=delimiter))
+        possible = possible or guessed
+        if not possible:
+            return frame, notes, None
+        raw = pd.read_csv(path, dtype=str, low_memory=False, **options).drop(columns=list(kinds))
+    fitting = [marks for marks in possible if written.decimal == "," or not _contradicted(frame, raw, marks)]
+    if len(fitting) < len(possible) and not guessed:
+        notes.append("Text that could be numbers with a decimal comma stays text, for other numbers have a point.")
+    if not fitting:
+        return frame, notes, None
+    decimal, thousands = fitting[0]
+    changed = [name for name in raw.columns if _rewrite(frame, raw, name, decimal, thousands)]
     if changed and written.decimal is None and decimal == ",":
         notes.append("Numbers have a decimal comma.")
         if thousands == "." and any(raw[name].str.contains(".", regex=False).any() for name in changed):
             notes.append("Points stand between thousands.")
     if changed and written.thousands is None and decimal == ".":
         notes.append("Numbers have commas between thousands.")
-    return frame, notes
+    if changed and guessed:
+        warnings.warn(_describe_guess(changed[0], decimal, thousands), UserWarning, stacklevel=2)
+    return frame, notes, fitting[0]
+
+
+def _describe_guess(name: str, decimal: str, thousands: str | None) -> str:
+    marks = f"decimal mark {decimal!r}" + (f" and {thousands!r} between thousands" if thousands else "")
+    return (
+        f"numbers such as those of {name!r} were read with {marks}, as at the fit; name --decimal where that is wrong."
+    )
+
+
+def kinds_of_text(path: Path, text: Collection[str], options: Any) -> dict[Any, Any]:
+    """The type of columns of text, by their names as pandas has them: with the blanks that are left out later."""
+    return {name: str for name in pd.read_csv(path, nrows=0, **options).columns if name.strip() in text}
 
 
 def find_encoding(path: Path) -> str:
@@ -169,18 +196,38 @@ def _find_delimiter(path: Path, header: str) -> str:
     return ";" if semicolons > len(split_row(header, ",")) else ","
 
 
-def _find_marks(frame: pd.DataFrame, written: TableFormat) -> tuple[str, str | None] | None:
-    """Decimal mark and mark between thousands, where numbers are not written as pandas reads them."""
+def _possible_marks(frame: pd.DataFrame, written: TableFormat) -> list[Marks]:
+    """Marks of numbers that are not written as pandas reads them: those asked for, or those that text shows."""
     if written.decimal == ",":
-        return ",", written.thousands or ("." if written.delimiter != "." else None)
+        return [(",", written.thousands or ("." if written.delimiter != "." else None))]
     if written.thousands is not None:
-        return written.decimal or ".", written.thousands
+        return [(written.decimal or ".", written.thousands)]
     texts = [_looked_at(frame[name]) for name in frame.columns if is_text(frame[name])]
-    if written.decimal is None and any(_all_numbers(values, ",", ".") and _shows(values, ",") for values in texts):
-        return ",", "."
-    if any(_all_numbers(values, ".", ",") and _shows(values, ".") for values in texts):
-        return ".", ","
-    return None
+    both: list[Marks] = [(",", "."), (".", ",")]
+    return [
+        marks
+        for marks in both
+        if written.decimal in (None, marks[0])
+        and any(_all_numbers(values, *marks) and _shows(values, marks[0]) for values in texts)
+    ]
+
+
+def _likely_marks(usual: Marks | None, written: TableFormat) -> list[Marks]:
+    """The usual marks, unless others are asked for, or the file is separated by commas and hardly has decimal ones."""
+    if usual is None or written.decimal not in (None, usual[0]) or written.delimiter == usual[0]:
+        return []
+    return [usual]
+
+
+def _contradicted(frame: pd.DataFrame, raw: pd.DataFrame, marks: Marks) -> bool:
+    """Whether a column that is numbers already holds some that cannot be read with these marks."""
+    for name in raw.columns:
+        if pd.api.types.is_float_dtype(frame[name].dtype):
+            values = raw[name].dropna()
+            plain = values[values.str.fullmatch(number_pattern(".", None))]
+            if not plain.str.fullmatch(number_pattern(*marks)).all():
+                return True
+    return False
 
 
 def is_text(column: "pd.Series[Any]") -> bool:
@@ -215,9 +262,7 @@ def _rewrite(frame: pd.DataFrame, raw: pd.DataFrame, name: str, decimal: str, th
         return False
     values = raw[name].dropna()
     if len(values) == 0 or not values.str.fullmatch(number_pattern(decimal, thousands)).all():
-        # Point and comma in a column that is text stay what they are.
-        if not is_text(frame[name]):
-            frame[name] = raw[name]
+        # Point and comma stay what they are in text, and in numbers as pandas reads them.
         return False
     plain = raw[name].str.strip()
     if thousands is not None:

@@ -27,6 +27,9 @@ FORMATS = {
 MONTH_FIRST = {"%m/%d/%Y": "%d/%m/%Y", "%m/%d/%Y %H:%M": "%d/%m/%Y %H:%M"}
 LOOKED_AT = 200
 DAY, YEAR = 86400.0, 365.25 * 86400.0
+# Programs write 9999-12-31 or 0001-01-01 where there is no date. What nanoseconds cannot count is taken for that.
+EARLIEST, LATEST = pd.Timestamp.min, pd.Timestamp.max
+FAR = f"before {EARLIEST.year + 1} or after {LATEST.year - 1}"
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
@@ -35,43 +38,49 @@ def find_format(column: "pd.Series[Any]") -> str | None:
     values = column.dropna().astype(str).str.strip()
     some = values.head(LOOKED_AT)
     for written, pattern in FORMATS.items():
-        if some.str.fullmatch(pattern).all() and _parse(values, written).notna().all():
+        if some.str.fullmatch(pattern).all() and _moments(values, written).notna().all():
             return written
     return None
 
 
 def is_ambiguous(column: "pd.Series[Any]", written: str) -> bool:
     """Whether month and day could be exchanged in all dates of a column."""
-    return written in MONTH_FIRST and bool(_parse(column.dropna().astype(str), MONTH_FIRST[written]).notna().all())
+    return written in MONTH_FIRST and bool(_moments(column.dropna().astype(str), MONTH_FIRST[written]).notna().all())
 
 
 def read_dates(name: str, column: "pd.Series[Any]", written: str) -> "pd.Series[Any]":
-    """Moments of a column that holds dates, or text in a format; refuses text in another."""
-    if pd.api.types.is_datetime64_any_dtype(column.dtype):
-        return _plain(column)
-    text = column.astype(object).where(column.notna(), None)
-    moments = _parse(text.map(lambda value: value if value is None else str(value).strip()), written)
+    """Moments of a column that holds dates, or text in a format, missing where far off; refuses text in another."""
+    moments = _moments(column, written)
     odd = column[moments.isna() & column.notna()]
     if len(odd):
         raise ValueError(
             f"column {name!r} held dates written like {_example(written)} when the model was fitted, and now "
             f"{odd.iloc[0]!r}; correct it."
         )
-    return moments
+    return moments.where(~_is_far(moments)).astype("datetime64[ns]")
+
+
+def count_far(column: "pd.Series[Any]", written: str) -> int:
+    """How many dates of a column are so far off that they count as missing."""
+    return int(_is_far(_moments(column, written)).sum())
+
+
+def _is_far(moments: "pd.Series[Any]") -> "pd.Series[bool]":
+    return moments.notna() & ~moments.between(EARLIEST, LATEST)
 
 
 def _example(written: str) -> str:
     return "2021-12-31" if written in (ISO, "") else pd.Timestamp("2021-12-31").strftime(written)
 
 
-def _parse(values: "pd.Series[Any]", written: str) -> "pd.Series[Any]":
-    # Offsets from UTC may differ from row to row, by summer time; as UTC they are one axis.
-    return _plain(pd.to_datetime(values, format=written or ISO, errors="coerce", utc=written in (ISO, "")))
-
-
-def _plain(moments: "pd.Series[Any]") -> "pd.Series[Any]":
-    zone = moments.dt.tz
-    return (moments if zone is None else moments.dt.tz_convert("UTC").dt.tz_localize(None)).astype("datetime64[ns]")
+def _moments(column: "pd.Series[Any]", written: str) -> "pd.Series[Any]":
+    """Moments without a zone, NaT where there is none, or text in another format."""
+    if not pd.api.types.is_datetime64_any_dtype(column.dtype):
+        text = column.astype(object).where(column.notna(), None)
+        text = text.map(lambda value: value if value is None else str(value).strip())
+        # Offsets from UTC may differ from row to row, by summer time; as UTC they are one axis.
+        column = pd.to_datetime(text, format=written or ISO, errors="coerce", utc=written in (ISO, ""))
+    return column if column.dt.tz is None else column.dt.tz_convert("UTC").dt.tz_localize(None)
 
 
 class CalendarParts(TransformerMixin, BaseEstimator):

@@ -1,8 +1,7 @@
 """Tables in and out: CSV, Parquet and workbooks, with one sentence for everything that can be wrong with a file."""
 
-import os
+import re
 import sys
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,14 +11,14 @@ import pandas as pd
 
 from skmtl._files import check_is_file, without_formulas, written_whole
 from skmtl._validation import import_extra
-from skmtl.tables.csv_files import DELIMITERS, TableFormat, find_encoding, first_row, read_csv, split_row
-from skmtl.tables.unreadable import COMPRESSED, csv_said, parquet_said, workbook_said
-
-PathLike = str | os.PathLike[str]
+from skmtl.tables.column_names import PathLike, check_unique_names, plain_name
+from skmtl.tables.columns import first_text, holds_numbers
+from skmtl.tables.csv_files import DELIMITERS, Marks, TableFormat, find_encoding, first_row, read_csv, split_row
+from skmtl.tables.unreadable import COMPRESSED, csv_said, damage_said, parquet_said
+from skmtl.tables.workbooks import WORKBOOKS, read_workbook
 
 PARQUET = (".parquet", ".pq")
 LARGEST = int(sys.float_info.max)
-WORKBOOKS = (".xlsx", ".xlsm")
 # Files of other programs, which are not text.
 FOREIGN = {
     ".xls": "an old workbook of Excel",
@@ -90,28 +89,42 @@ def read_table(
 
 
 def read_with_notes(
-    path: PathLike, written: TableFormat | None = None, *, text: Collection[str] = ()
-) -> tuple[pd.DataFrame, list[str]]:
-    """The table, and sentences about what was recognized in the file."""
+    path: PathLike, written: TableFormat | None = None, *, text: Collection[str] = (), usual: Marks | None = None
+) -> tuple[pd.DataFrame, list[str], Marks | None]:
+    """The table, sentences about what was recognized in the file, and the marks of numbers that are not plain.
+
+    Numbers of CSV that can be read in two ways are read with the ``usual`` marks.
+    """
     path = Path(path)
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a CSV or Parquet file in it.")
     check_path(path)
-    notes: list[str] = []
+    # What readers do not foresee is said of the table, not of those who read it, such as a model.
+    unforeseen = damage_said(path, (AttributeError, LookupError, TypeError), "cannot be read", "save it in another way")
     try:
-        if is_parquet(path):
-            frame = _read_parquet(path)
-        elif is_workbook(path):
-            frame, notes = _read_workbook(path, text)
-        else:
-            frame, notes = _read_csv(path, written or TableFormat(), text)
+        with unforeseen:
+            frame, notes, marks = _read(path, written or TableFormat(), text, usual)
     except OSError as error:
         raise ValueError(f"{path} cannot be read ({error.strerror or error}); check the rights of the file.") from error
+    frame = frame.set_axis([plain_name(name) for name in frame.columns], axis="columns")
     check_unique_names(path, list(frame.columns))
     check_cells(path, frame)
     if len(frame) == 0:
         raise ValueError(f"{path} has a header but no rows; add data below the header.")
-    return frame, notes
+    return frame, notes, marks
+
+
+def _read(
+    path: Path, written: TableFormat, text: Collection[str], usual: Marks | None
+) -> tuple[pd.DataFrame, list[str], Marks | None]:
+    """What the reader of a file gives, names as they stand in the file."""
+    if is_parquet(path):
+        return _read_parquet(path), [], None
+    if is_workbook(path):
+        return *read_workbook(path, text), None
+    with csv_said(path):
+        check_csv(path, written)
+        return read_csv(path, written, text, usual)
 
 
 def write_table(frame: pd.DataFrame, path: PathLike) -> None:
@@ -170,6 +183,9 @@ def read_matrix(path: PathLike, names: Sequence[str]) -> Any:
     if sorted(frame.index) != sorted(names) or sorted(frame.columns) != sorted(names):
         listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
         raise ValueError(f"{path} must have a row and a column for each task: {listed}.")
+    for name in names:
+        if not holds_numbers(frame[name]):
+            raise ValueError(f"{path}: column {name!r} holds {first_text(frame[name])!r}; write numbers only.")
     return frame.loc[list(names), list(names)].to_numpy(dtype=float)
 
 
@@ -211,30 +227,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     # The reader would call two columns of one name damage.
     check_unique_names(path, names)
     with parquet_said(path, (Exception,)):
-        frame = pd.read_parquet(path)
-    return frame.rename(columns=str)
-
-
-def _read_workbook(path: Path, text: Collection[str]) -> tuple[pd.DataFrame, list[str]]:
-    """The first sheet of a workbook, and which one that is where there are several."""
-    import_extra("openpyxl", "excel")
-    with workbook_said(path), pd.ExcelFile(path, engine="openpyxl") as book:
-        # Not its sheet_names, among which are charts.
-        names = [str(sheet.title) for sheet in book.book.worksheets]
-        if not names:
-            raise ValueError("it has no sheet with cells")
-        first = pd.read_excel(book, sheet_name=names[0], header=None, nrows=1)
-        frame = pd.read_excel(book, sheet_name=names[0], dtype=dict.fromkeys(text, str))
-    # Looked at before pandas has renamed the second of two columns with one name.
-    check_unique_names(path, [str(name) for column in first for name in first[column].dropna()])
-    several = f"The first of {len(names)} sheets was read, {names[0]!r}."
-    return frame.rename(columns=str), [several] if len(names) > 1 else []
-
-
-def _read_csv(path: Path, written: TableFormat, text: Collection[str]) -> tuple[pd.DataFrame, list[str]]:
-    with csv_said(path):
-        check_csv(path, written)
-        return read_csv(path, written, text)
+        return pd.read_parquet(path)
 
 
 def check_csv(path: Path, written: TableFormat) -> None:
@@ -242,6 +235,8 @@ def check_csv(path: Path, written: TableFormat) -> None:
     written.check()
     _check_text(path, written.encoding)
     header = first_row(path, written.encoding or find_encoding(path))
+    if re.fullmatch("sep=.?", header.strip().strip('"')):
+        raise ValueError(f"{path} begins with {header.strip()!r}, a word to Excel; delete that line above the header.")
     _check_header(path, split_row(header, written.delimiter or ("\t" if path.suffix.lower() == ".tsv" else ",")))
 
 
@@ -270,13 +265,6 @@ def _check_header(path: Path, header: list[str]) -> None:
         raise ValueError(f"{path} has no header: its first row holds numbers only; add a row with the column names.")
     # Checked before pandas reads the table, for it would rename the second one.
     check_unique_names(path, [name for name in header if name])
-
-
-def check_unique_names(source: PathLike, names: list[str]) -> None:
-    """No two columns may have the same name; ``source`` is what messages call the table."""
-    name, count = Counter(names).most_common(1)[0] if names else ("", 0)
-    if count > 1:
-        raise ValueError(f"{source} has two columns called {name!r}; give every column its own name.")
 
 
 def check_cells(path: Path, frame: pd.DataFrame) -> None:

@@ -176,7 +176,7 @@ def fit_table(
     else:
         choice = given_parameters(estimator, **rows, search=search)
     _name_step(callback, "fitting all rows")
-    model = make_model(problem.features, clone(choice.estimator), target=problem.target)
+    model = make_model(problem.features, clone(choice.estimator), target=problem.target, marks=problem.marks)
     known = {"tasks": problem.tasks, "groups": groups}
     model.fit(problem.X, problem.Y, **{f"{TASKS}__{name}": known[name] for name in known if known[name] is not None})
     if keep_model is not None:

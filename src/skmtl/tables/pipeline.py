@@ -9,6 +9,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skmtl.tables.columns import FeatureColumns
+from skmtl.tables.csv_files import Marks
 from skmtl.tables.dates import CalendarParts
 from skmtl.tables.hashing import HashedCategories
 
@@ -62,7 +63,7 @@ def make_preparation(features: FeatureColumns) -> ColumnTransformer:
 
 
 class TablePipeline(Pipeline):
-    """Preparation and estimator, and what the one column of targets was called.
+    """Preparation and estimator, what the one column of targets was called, and how numbers were written.
 
     Parameters
     ----------
@@ -71,6 +72,9 @@ class TablePipeline(Pipeline):
     target : str, optional
         The name of the column of classes, or of the labels of a long table: of these the estimator knows only the
         classes, or the tasks.
+    marks : tuple of str, optional
+        The decimal mark and the mark between thousands of the table, where its numbers were not plain: numbers of a
+        new one that can be read in two ways are read alike.
     memory, transform_input, verbose
         As for ``Pipeline``.
 
@@ -89,17 +93,22 @@ class TablePipeline(Pipeline):
     ['a', 'a', 'b', 'b']
     """
 
+    # Models on disk may be older than these marks.
+    marks: Marks | None = None
+
     def __init__(
         self,
         steps: Any,
         *,
         target: str | None = None,
+        marks: Marks | None = None,
         transform_input: Any = None,
         memory: Any = None,
         verbose: bool = False,
     ) -> None:
         super().__init__(steps, transform_input=transform_input, memory=memory, verbose=verbose)
         self.target = target
+        self.marks = marks
 
 
 def feature_groups(preparation: ColumnTransformer) -> list[str]:
@@ -118,7 +127,9 @@ def feature_groups(preparation: ColumnTransformer) -> list[str]:
     return [str(name) for name, width in zip(names, widths, strict=True) for _ in range(width)]
 
 
-def make_model(features: FeatureColumns, estimator: Any, *, target: str | None = None) -> TablePipeline:
+def make_model(
+    features: FeatureColumns, estimator: Any, *, target: str | None = None, marks: Marks | None = None
+) -> TablePipeline:
     """Preparation and estimator as one pipeline, which ``save_model`` can save.
 
     Parameters
@@ -129,6 +140,8 @@ def make_model(features: FeatureColumns, estimator: Any, *, target: str | None =
         Not fitted.
     target : str, optional
         What a single column of predictions is called.
+    marks : tuple of str, optional
+        The decimal mark and the mark between thousands of the table, where its numbers were not plain.
 
     Returns
     -------
@@ -150,7 +163,7 @@ def make_model(features: FeatureColumns, estimator: Any, *, target: str | None =
     >>> predict_frame(model, frame).columns.tolist()
     ['Weight', 'Waist', 'Pulse']
     """
-    return TablePipeline([(PREPARE, make_preparation(features)), (TASKS, estimator)], target=target)
+    return TablePipeline([(PREPARE, make_preparation(features)), (TASKS, estimator)], target=target, marks=marks)
 
 
 def feature_columns(model: Any) -> FeatureColumns | None:

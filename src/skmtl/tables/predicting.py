@@ -10,8 +10,10 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from skmtl.export import last_step
+from skmtl.tables.column_names import PathLike
+from skmtl.tables.columns import FeatureColumns, describe_far
 from skmtl.tables.csv_files import TableFormat
-from skmtl.tables.files import PathLike, check_columns, read_with_notes
+from skmtl.tables.files import check_columns, read_with_notes
 from skmtl.tables.intervals import add_intervals
 from skmtl.tables.pipeline import CATEGORIES, PREPARE, TablePipeline, feature_columns
 
@@ -128,7 +130,8 @@ def predict_table(
     Warns
     -----
     UserWarning
-        Where a category was not there when the model was fitted.
+        Where a category was not there when the model was fitted, and where numbers that can be read in two ways were
+        read as those of the fit.
 
     See Also
     --------
@@ -152,14 +155,21 @@ def predict_table(
     text = [*([] if features is None else features.texts), *keep]
     if task_column is not None and all(isinstance(name, str) for name in last_step(model).task_names_.tolist()):
         text.append(task_column)
-    text = [name for name in text if features is None or name not in features.numbers]
-    frame, _ = read_with_notes(path, written, text=text)
+    text = [name.strip() for name in text if features is None or name not in features.numbers]
+    usual = model.marks if isinstance(model, TablePipeline) else None
+    frame, _, _ = read_with_notes(path, written, text=text, usual=usual)
+    for name in keep:
+        if list(keep).count(name) > 1:
+            raise ValueError(f"column {name!r} is to be kept twice; name it once.")
     check_columns(path, frame, [*keep, *([] if task_column is None else [task_column])])
-    check_columns(path, frame, [] if features is None else features.names)
-    for sentence in unseen_categories(model, frame):
-        warnings.warn(sentence, UserWarning, stacklevel=2)
     tasks = None if task_column is None else frame[task_column].astype(object)
     rows = frame.drop(columns=[] if task_column is None or features is not None else [task_column])
+    if features is not None:
+        # A table in memory may have had blanks around its names.
+        rows = rows.rename(columns={name.strip(): name for name in features.names})
+        check_columns(path, rows, features.names)
+    for sentence in [*unseen_categories(model, rows), *_far_dates(features, rows)]:
+        warnings.warn(sentence, UserWarning, stacklevel=2)
     predictions = predict_frame(model, rows, kind=kind, tasks=tasks)
     if interval is not None:
         given = rows if features is None else features.clean(rows)
@@ -169,6 +179,11 @@ def predict_table(
     if twice:
         raise ValueError(f"{twice[0]!r} is a column to keep and a target; leave it out of --keep.")
     return pd.concat([passed, predictions], axis=1)
+
+
+def _far_dates(features: FeatureColumns | None, frame: pd.DataFrame) -> list[str]:
+    dates = {} if features is None else features.dates
+    return [said for name, written in dates.items() for said in describe_far(name, frame[name], written)]
 
 
 def unseen_categories(model: Any, frame: pd.DataFrame) -> list[str]:

@@ -1,7 +1,6 @@
 """The problem that a table poses: features, targets, tasks, and whether targets are numbers or classes."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,63 +8,23 @@ import numpy as np
 import pandas as pd
 
 from skmtl.model_selection.scores import RARE
+from skmtl.tables.column_names import PathLike, check_unique_names
 from skmtl.tables.columns import FeatureColumns, sort_columns
-from skmtl.tables.csv_files import TableFormat
-from skmtl.tables.files import PathLike, check_columns, check_unique_names, read_with_notes
-from skmtl.tables.targets import are_classes, describe_constant, make_classes, make_numbers, rarest_share, read_truth
+from skmtl.tables.csv_files import Marks, TableFormat
+from skmtl.tables.files import read_with_notes
+from skmtl.tables.roles import ColumnRoles, check_labels, check_names, with_labels
+from skmtl.tables.targets import (
+    are_classes,
+    check_labels_kind,
+    describe_constant,
+    make_classes,
+    make_numbers,
+    rarest_share,
+    read_truth,
+)
 
-# Two rows in each of five folds: fewer would neither teach nor judge a model.
-FEWEST_ROWS = 10
 # Each of five folds needs a group of its own.
 FEWEST_GROUPS = 5
-
-
-@dataclass(frozen=True)
-class ColumnRoles:
-    """What the columns of a table are for.
-
-    Parameters
-    ----------
-    targets : sequence of str
-        The columns to predict. Each is a task, unless ``task_column`` is given.
-    features : sequence of str, default=()
-        The columns to predict from; if empty, all that are nothing else.
-    ignore : sequence of str, default=()
-        Columns that are left alone.
-    task_column : str, optional
-        Of a table with one label per row, the column that says which task the row is of.
-    classification : bool, optional
-        Whether targets are classes. By default text, truth values and zeros with ones are classes, and all other
-        numbers are numbers.
-    groups : str, optional
-        A column whose rows belong together, such as the patient of a visit: no fold tears them apart. It is no feature.
-
-    See Also
-    --------
-    read_problem, make_problem : Take these.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from skmtl.tables import ColumnRoles, make_problem
-    >>> frame = pd.DataFrame({"school": ["a", "b"] * 10, "age": range(20), "score": [0.5, 1.5, 2.5, 4.0] * 5})
-    >>> make_problem(frame, ColumnRoles(targets=["score"], task_column="school")).n_tasks
-    2
-    """
-
-    targets: Sequence[str]
-    features: Sequence[str] = ()
-    ignore: Sequence[str] = ()
-    task_column: str | None = None
-    classification: bool | None = None
-    groups: str | None = None
-
-    def in_columns(self, columns: Sequence[str]) -> "ColumnRoles":
-        """The same with names put together again that a comma has cut, such as "area, m2"."""
-        targets, features, ignore = (
-            _join_names(names, columns) for names in (self.targets, self.features, self.ignore)
-        )
-        return replace(self, targets=targets, features=features, ignore=ignore)
 
 
 @dataclass(frozen=True)
@@ -90,6 +49,8 @@ class TableProblem:
         The group of every row, where rows belong together.
     target : str or None
         The name of the column of targets, where it is one.
+    marks : tuple of str or None
+        The decimal mark and the mark between thousands of the file, where its numbers were not plain.
 
     See Also
     --------
@@ -113,6 +74,7 @@ class TableProblem:
     notes: tuple[str, ...]
     groups: Any = None
     target: str | None = None
+    marks: Marks | None = None
 
     @property
     def scoring(self) -> str | None:
@@ -195,9 +157,9 @@ def read_problem(path: PathLike, roles: ColumnRoles, written: TableFormat | None
     >>> problem.X.columns.tolist()
     ['Chins', 'Situps', 'Jumps']
     """
-    frame, notes = read_with_notes(path, written)
+    frame, notes, marks = read_with_notes(path, written)
     problem = make_problem(frame, roles.in_columns(list(frame.columns)), source=path)
-    return replace(problem, notes=(*notes, *problem.notes))
+    return replace(problem, notes=(*notes, *problem.notes), marks=marks)
 
 
 def make_problem(frame: pd.DataFrame, roles: ColumnRoles, *, source: PathLike = "the table") -> TableProblem:
@@ -237,14 +199,17 @@ def make_problem(frame: pd.DataFrame, roles: ColumnRoles, *, source: PathLike = 
     """
     if not isinstance(roles, ColumnRoles):
         raise TypeError(f"roles={roles!r:.50} does not say what columns are for; pass ColumnRoles(targets=[...]).")
+    if frame.columns.nlevels > 1:
+        raise ValueError(f"{source} has names of {frame.columns.nlevels} levels; join them to one name per column.")
     frame = frame.rename(columns=str)
     check_unique_names(source, list(frame.columns))
     check_names(source, frame, roles)
     n_rows, frame = len(frame), with_labels(frame, roles).reset_index(drop=True)
-    notes = check_labels(source, n_rows, len(frame))
+    notes = check_labels(source, n_rows, len(frame), roles)
     for name in roles.targets:
         if frame[name].isna().all():
             raise ValueError(f"target {name!r} has no value in any row; leave it out of the targets or fill it in.")
+    check_labels_kind(frame, roles.targets)
     frame, read = read_truth(frame, roles.targets)
     notes += read
     classification = are_classes(frame, roles.targets) if roles.classification is None else roles.classification
@@ -270,40 +235,6 @@ def make_problem(frame: pd.DataFrame, roles: ColumnRoles, *, source: PathLike = 
     )
 
 
-def check_names(source: PathLike, frame: Any, roles: ColumnRoles) -> None:
-    """All columns that a person names must be there, and each for one thing."""
-    if isinstance(roles.targets, str) or not roles.targets:
-        raise ValueError(f"targets={roles.targets!r} is no list of columns; name those to predict.")
-    named = [*roles.targets, *roles.features, *roles.ignore]
-    check_columns(source, frame, [*named, *(name for name in (roles.task_column, roles.groups) if name)])
-    for name in roles.targets:
-        if list(roles.targets).count(name) > 1:
-            raise ValueError(f"target {name!r} is named twice; name every target once.")
-        if name in roles.features or name in (roles.task_column, roles.groups):
-            raise ValueError(f"{name!r} cannot be a target and something else; name it once.")
-    if roles.task_column is not None and len(roles.targets) != 1:
-        raise ValueError("with a task column there is one column of values; name that one alone as the target.")
-
-
-def with_labels(frame: Any, roles: ColumnRoles) -> Any:
-    """The rows of a frame of pandas or Dask with a label, and a task and a group where these are named."""
-    frame = frame.dropna(subset=list(roles.targets), how="all")
-    named = [name for name in (roles.task_column, roles.groups) if name is not None]
-    return frame.dropna(subset=named) if named else frame
-
-
-def check_labels(source: PathLike, n_rows: int, n_known: int) -> list[str]:
-    """There must be rows enough, and rows with labels; what is to say about the others."""
-    if n_rows < FEWEST_ROWS:
-        many = f"{n_rows} row{'s' * (n_rows != 1)}"
-        raise ValueError(f"{source} has {many}; at least {FEWEST_ROWS} are needed to learn and to judge a model.")
-    if n_known < FEWEST_ROWS:
-        raise ValueError(f"{source} has {n_known} rows with a target, at least {FEWEST_ROWS} are needed; add some.")
-    left_out = n_rows - n_known
-    rows, are = ("row", "is") if left_out == 1 else ("rows", "are")
-    return [f"{left_out} more {rows} without a label {are} left out."] if left_out else []
-
-
 def _feature_names(frame: pd.DataFrame, roles: ColumnRoles) -> list[str]:
     """Those asked for, or all that are nothing else."""
     other = {*roles.targets, *roles.ignore, roles.task_column, roles.groups}
@@ -313,17 +244,4 @@ def _feature_names(frame: pd.DataFrame, roles: ColumnRoles) -> list[str]:
 
 def _has_no_name(name: str) -> bool:
     """As pandas calls a column without a name, which often is an index that was written with the table."""
-    return re.fullmatch(r"Unnamed: \d+(\.\d+)?", name) is not None
-
-
-def _join_names(names: Sequence[str], columns: Sequence[str]) -> list[str]:
-    """Names, neighbours put together where only that is a column."""
-    known = {re.sub(r"\s*,\s*", ",", name.strip()): name for name in columns}
-    joined, rest = [], list(names)
-    while rest:
-        # As few parts as possible: a name that is a column stands for itself.
-        ends = (k for k in range(1, len(rest) + 1) if ",".join(rest[:k]) in known)
-        end = 1 if rest[0] in columns else next(ends, 1)
-        joined.append(known.get(",".join(rest[:end]), rest[0]) if rest[0] not in columns else rest[0])
-        rest = rest[end:]
-    return joined
+    return re.fullmatch(r"(Unnamed: \d+(\.\d+)?)?", name) is not None

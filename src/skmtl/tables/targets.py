@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from skmtl.tables.columns import first_text, holds_numbers
+from skmtl.tables.columns import NUMBERS, first_text, holds_numbers
 
 # A target with more classes than this is rather a name, or a number that was read as text.
 MOST_CLASSES = 50
@@ -15,6 +16,19 @@ TRUE, FALSE = (
     ("no", "n", "false", "f", "nein", "non"),
 )
 TRUTH = {**dict.fromkeys(TRUE, 1.0), **dict.fromkeys(FALSE, 0.0)}
+
+
+def check_labels_kind(frame: pd.DataFrame, targets: Sequence[str]) -> None:
+    """Labels must be numbers, truth values or text: no dates, durations or bytes."""
+    for name in targets:
+        values = frame[name].dropna()
+        known = pd.api.types.is_numeric_dtype(values.dtype) or pd.api.types.is_string_dtype(values.dtype)
+        for value in () if known and values.dtype != object else values.astype(object):
+            if not isinstance(value, (str, np.bool_, *NUMBERS)):
+                raise ValueError(
+                    f"target {name!r} holds {value!r:.60}, and targets are numbers or text; write dates and durations "
+                    "as a number of days, and bytes as text."
+                )
 
 
 def read_truth(frame: pd.DataFrame, targets: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
@@ -64,6 +78,10 @@ def make_numbers(frame: pd.DataFrame, targets: Sequence[str]) -> tuple[Any, str]
         if not holds_numbers(frame[name]):
             _refuse_text(frame, name)
     Y = frame[list(targets)].astype("Float64").astype(float)
+    infinite = np.isinf(Y).sum()
+    for name in infinite.index[infinite > 0]:
+        values = "1 infinite value" if infinite[name] == 1 else f"{infinite[name]:,} infinite values"
+        raise ValueError(f"target {name!r} has {values}; leave such cells empty, or correct them.")
     about = f"Regression: {_listed(targets)} {'holds' if len(targets) == 1 else 'hold'} numbers."
     gaps = int(Y.isna().to_numpy().sum())
     if gaps:
@@ -80,7 +98,8 @@ def make_classes(frame: pd.DataFrame, targets: Sequence[str]) -> tuple[Any, str]
                     f"target {name!r} is not made of 0 and 1, as several targets of a classification must be; write "
                     "it with 0 and 1, or take the targets for numbers (--regression, classification=False)."
                 )
-        return frame[list(targets)].astype("Float64").astype(float), "Classification: every target is 0 or 1."
+        about = "Classification: every target is 0 or 1." + _describe_truth(frame, targets)
+        return frame[list(targets)].astype("Float64").astype(float), about
     name = targets[0]
     y = frame[name]
     broken = y[y.astype(float) % 1 != 0] if holds_numbers(y) else y.iloc[:0]
@@ -99,7 +118,16 @@ def make_classes(frame: pd.DataFrame, targets: Sequence[str]) -> tuple[Any, str]
         )
     if len(classes) < 2:
         raise ValueError(f"target {name!r} is {classes[0]!r} in every row; classes need at least two values.")
-    return y, f"Classification: {name!r} has {len(classes)} classes."
+    return y, f"Classification: {name!r} has {len(classes)} classes." + _describe_truth(frame, targets)
+
+
+def _describe_truth(frame: pd.DataFrame, targets: Sequence[str]) -> str:
+    """What becomes of truth values, where targets hold some."""
+    # Those of a table with gaps may be objects.
+    truths = [name for name in targets if isinstance(frame[name].dropna().astype(object).iloc[0], bool)]
+    if not truths:
+        return ""
+    return f" True and False of {_listed(truths)} are 1 and 0 from here on, in predictions too."
 
 
 def describe_constant(Y: Any, tasks: Any = None) -> list[str]:

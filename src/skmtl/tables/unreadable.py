@@ -4,6 +4,7 @@ import csv
 import importlib
 import lzma
 import re
+import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -14,10 +15,10 @@ import pandas as pd
 
 Errors = tuple[type[Exception], ...]
 
-COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
+COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst", ".tar")
 # Ends that are missing, bytes that are wrong, and archives that are encrypted or packed in a way that Python does not
 # know (RuntimeError, both).
-UNPACKING: Errors = (EOFError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+UNPACKING: Errors = (EOFError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError)
 # Readers of workbooks and of Parquet trust what a file says of itself. Beside all of the above: parts that are missing
 # (LookupError) or something else (AttributeError, TypeError), XML that is none (SyntaxError), numbers without end
 # (ArithmeticError).
@@ -104,7 +105,7 @@ def _said_otherwise(path: Path, error: ValueError) -> str | None:
             f"{path}: column {name!r} holds {later} where its first rows hold {first}; correct it, or read the table "
             "with --engine pandas."
         )
-    if "files found in ZIP file" in str(error):
+    if re.search("files found in (ZIP|TAR)", str(error)):
         return f"{path} must hold one file ({first_line(error)}); pack the table alone."
     if ORIGINAL in str(error):
         return f"{path} cannot be read ({first_line(error)}); check its quotes and its delimiter."

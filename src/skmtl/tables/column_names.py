@@ -1,0 +1,19 @@
+"""What columns are called: text without blanks around it, and no two alike."""
+
+import os
+from collections import Counter
+from typing import Any
+
+PathLike = str | os.PathLike[str]
+
+
+def plain_name(name: Any) -> str:
+    """What a column is called: text, without blanks around it; a name of several levels has them beside one another."""
+    return " ".join(map(str, name)).strip() if isinstance(name, tuple) else str(name).strip()
+
+
+def check_unique_names(source: PathLike, names: list[str]) -> None:
+    """No two columns may have the same name; ``source`` is what messages call the table."""
+    name, count = Counter(names).most_common(1)[0] if names else ("", 0)
+    if count > 1:
+        raise ValueError(f"{source} has two columns called {name!r}; give every column its own name.")

@@ -1,0 +1,55 @@
+"""Workbooks: the first sheet with cells, unless one of them lies so far off that the sheet fits in no memory."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from skmtl._validation import import_extra
+from skmtl.tables.column_names import check_unique_names, plain_name
+from skmtl.tables.unreadable import workbook_said
+
+WORKBOOKS = (".xlsx", ".xlsm")
+# A cell, empty or not, takes about a hundred bytes while pandas reads a sheet: these are 2 GB.
+MOST_CELLS = 20_000_000
+
+
+def read_workbook(path: Path, text: Collection[str]) -> tuple[pd.DataFrame, list[str]]:
+    """The first sheet of a workbook, and which one that is where there are several."""
+    import_extra("openpyxl", "excel")
+    with workbook_said(path):
+        book = pd.ExcelFile(path, engine="openpyxl")
+    with book:
+        with workbook_said(path):
+            # Not its sheet_names, among which are charts.
+            sheets = book.book.worksheets
+            if not sheets:
+                raise ValueError("it has no sheet with cells")
+            name, n_rows, n_columns = str(sheets[0].title), *_extent(sheets[0])
+        if n_rows * n_columns > MOST_CELLS:
+            raise ValueError(
+                f"{path} has a sheet of {n_rows:,} rows and {n_columns:,} columns, and {MOST_CELLS:,} cells are "
+                "possible; delete what stands far from the table, or save it as CSV or Parquet."
+            )
+        with workbook_said(path):
+            first = pd.read_excel(book, sheet_name=name, header=None, nrows=1)
+            header = [name for column in first for name in first[column].dropna()]
+            kinds: Any = {name: str for name in header if plain_name(name) in text}
+            frame = pd.read_excel(book, sheet_name=name, dtype=kinds)
+    # Looked at before pandas has renamed the second of two columns with one name.
+    check_unique_names(path, [plain_name(name) for name in header])
+    return frame, [f"The first of {len(sheets)} sheets was read, {name!r}."] if len(sheets) > 1 else []
+
+
+def _extent(sheet: Any) -> tuple[int, int]:
+    """Rows and columns of a sheet, counted where it does not say them, or says that they are too many."""
+    n_rows, n_columns = sheet.max_row, sheet.max_column
+    if n_rows and n_columns and n_rows * n_columns <= MOST_CELLS:
+        return n_rows, n_columns
+    sheet.reset_dimensions()
+    n_rows = n_columns = 0
+    for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
+        width = max((place for place, value in enumerate(row, start=1) if value is not None), default=0)
+        n_rows, n_columns = (number if width else n_rows), max(n_columns, width)
+    return n_rows, n_columns

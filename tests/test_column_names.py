@@ -1,0 +1,94 @@
+"""What columns are called: one name everywhere, whatever stands around it in a file."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skmtl import MultiTaskRegressor, save_model
+from skmtl.tables import ColumnRoles, make_model, make_problem, predict_frame, predict_table, read_blocks, read_table
+
+
+@pytest.fixture
+def frame(rng):
+    codes = rng.choice(["01", "02", "03"], 40)
+    columns = {"id": [f"{k:04d}" for k in range(40)], "x": rng.normal(size=40), "zip": codes}
+    return pd.DataFrame(columns).assign(y=lambda t: t["x"] + (t["zip"] == "01"))
+
+
+@pytest.fixture
+def model(frame):
+    problem = make_problem(frame, ColumnRoles(["y"], ignore=["id"]))
+    return make_model(problem.features, MultiTaskRegressor()).fit(problem.X, problem.Y)
+
+
+def write(frame, path):
+    frame = frame.rename(columns=lambda name: f" {name} ")
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False)
+    elif path.suffix == ".xlsx":
+        pytest.importorskip("openpyxl")
+        frame.to_excel(path, index=False)
+    else:
+        frame.to_parquet(path, index=False)
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx", "parquet"])
+def test_blanks_around_names_are_no_part_of_them(ending, frame, model, tmp_path):
+    path = tmp_path / f"table.{ending}"
+    write(frame, path)
+    again = read_table(path, text=["zip", "id"])
+    pd.testing.assert_frame_equal(again, frame, check_dtype=False, rtol=1e-12)
+    values = predict_table(model, path, keep=["id"])
+    assert values["id"].tolist() == frame["id"].tolist()
+    np.testing.assert_allclose(values["y"], predict_frame(model, frame)["y"])
+
+
+# Dask uses what pandas will drop.
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_blanks_around_names_of_blocks_are_no_part_of_them(ending, frame, tmp_path):
+    pytest.importorskip("dask.dataframe")
+    path = tmp_path / f"table.{ending}"
+    write(frame, path)
+    blocks = read_blocks(path, text=["zip"]).compute()
+    assert blocks.columns.tolist() == frame.columns.tolist()
+    assert blocks["zip"].tolist() == frame["zip"].tolist()
+
+
+def test_a_model_of_names_with_blanks_finds_them_in_a_file(frame, tmp_path):
+    spaced = frame.rename(columns={"zip": "zip "})
+    problem = make_problem(spaced, ColumnRoles(["y"], ignore=["id"]))
+    model = make_model(problem.features, MultiTaskRegressor()).fit(problem.X, problem.Y)
+    spaced.to_csv(tmp_path / "new.csv", index=False)
+    np.testing.assert_allclose(predict_table(model, tmp_path / "new.csv"), predict_frame(model, spaced))
+
+
+def test_two_names_that_differ_in_blanks_are_one(frame, tmp_path):
+    frame.assign(**{"x ": 1.0}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="two columns called 'x'"):
+        read_table(tmp_path / "t.parquet")
+
+
+def test_names_of_several_levels_are_joined_in_a_file_and_refused_in_memory(frame, tmp_path):
+    levels = frame.set_axis(pd.MultiIndex.from_tuples([("u", name) for name in frame]), axis="columns")
+    levels.to_parquet(tmp_path / "t.parquet")
+    joined = read_table(tmp_path / "t.parquet")
+    assert joined.columns.tolist() == ["u id", "u x", "u zip", "u y"]
+    assert make_problem(joined, ColumnRoles(["u y"])).features.names == ["u x", "u zip"]
+    with pytest.raises(ValueError, match="the table has names of 2 levels; join them"):
+        make_problem(levels, ColumnRoles(["y"]))
+
+
+def test_what_a_reader_does_not_foresee_is_said_of_the_table(run, frame, model, tmp_path, monkeypatch):
+    pytest.importorskip("typer")
+
+    def fail(*given, **named):
+        raise KeyError("unforeseen")
+
+    save_model(model, tmp_path / "model.skops")
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    monkeypatch.setattr("skmtl.tables.files.read_csv", fail)
+    code, _, said = run("predict", tmp_path / "model.skops", tmp_path / "new.csv", "--out", tmp_path / "out.csv")
+    assert code == 2
+    assert "new.csv cannot be read ('unforeseen')" in said
+    assert "model.skops" not in said

@@ -1,0 +1,36 @@
+"""Tables in archives of tar: read where they are alone in it, and refused with a sentence where it is damaged."""
+
+import gzip
+import tarfile
+
+import pandas as pd
+import pytest
+
+from skmtl.tables import read_table
+
+
+@pytest.mark.parametrize(
+    "content", [b"hello", b"x" * 1024, gzip.compress(b"x" * 3000)], ids=["short", "long", "packed"]
+)
+@pytest.mark.parametrize("ending", [".tar", ".tar.gz", ".tar.bz2", ".tar.xz"])
+def test_a_damaged_archive_of_tar_is_said_to_be(ending, content, tmp_path):
+    path = tmp_path / f"t.csv{ending}"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=f"{path.name} is damaged, or not what its ending says"):
+        read_table(path)
+
+
+@pytest.mark.parametrize("ending", [".tar", ".tar.gz"])
+@pytest.mark.parametrize("n_members", [1, 2])
+def test_an_archive_of_tar_holds_one_table(n_members, ending, tmp_path):
+    frame = pd.DataFrame({"a": [1, 2], "b": [0.5, 1.5]})
+    frame.to_csv(tmp_path / "one.csv", index=False)
+    path = tmp_path / f"t{ending}"
+    with tarfile.open(path, "w:gz" if ending.endswith("gz") else "w") as archive:
+        for number in range(n_members):
+            archive.add(tmp_path / "one.csv", f"{number}.csv")
+    if n_members == 1:
+        pd.testing.assert_frame_equal(read_table(path), frame)
+    else:
+        with pytest.raises(ValueError, match=f"{path.name} must hold one file"):
+            read_table(path)
