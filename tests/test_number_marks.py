@@ -45,6 +45,16 @@ def test_columns_that_are_numbers_never_become_text(tmp_path, text, marks):
     assert any("stays text" in note for note in notes) == (not marks)
 
 
+def test_a_column_with_points_does_not_take_the_commas_of_others(tmp_path):
+    """Hours or days beside numbers, in a table that is not separated by commas: both stay numbers."""
+    (tmp_path / "t.csv").write_text("x;hour\n1.001,5;12.30\n2,25;13.45\n")
+    frame, notes, marks = read_with_notes(tmp_path / "t.csv", TableFormat())
+    assert frame["x"].tolist() == [1001.5, 2.25]
+    assert frame["hour"].tolist() == [12.3, 13.45]
+    assert marks == (",", ".")
+    assert "Numbers have a decimal comma." in notes
+
+
 @pytest.fixture
 def german_model(rng, tmp_path):
     """Predicts its only feature, of a table with a decimal comma and points between thousands; saved and loaded."""

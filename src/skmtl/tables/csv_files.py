@@ -118,7 +118,9 @@ def read_csv(
         if not possible:
             return frame, notes, None
         raw = pd.read_csv(path, dtype=str, low_memory=False, **options).drop(columns=list(kinds))
-    fitting = [marks for marks in possible if written.decimal == "," or not _contradicted(frame, raw, marks)]
+    # Where commas separate columns, one within a column is rather a list than a number.
+    sure = written.decimal == "," or (delimiter != "," and not guessed)
+    fitting = [marks for marks in possible if sure or not _contradicted(frame, raw, marks)]
     if len(fitting) < len(possible) and not guessed:
         notes.append("Text that could be numbers with a decimal comma stays text, for other numbers have a point.")
     if not fitting:
