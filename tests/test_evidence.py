@@ -320,3 +320,10 @@ def test_labels_that_are_one_value_have_no_noise_but_rounding(unit, scaled, rng)
     known[0, 0] = 0.2 * unit
     moved = est.predict(np.zeros((1, 3)), known=known)[0]
     assert np.all(np.abs(moved - Y.mean(axis=0)) < 10.0 * unit)
+
+
+def test_small_labels_beside_large_ones_have_noise_of_their_own(rng):
+    """Nothing is taken for rounding of labels that are not one value."""
+    Y = rng.standard_normal((30, 2)) * [1.0, 1e-15]
+    est = MultiTaskRegressor("independent", scale_targets=False).fit(rng.standard_normal((30, 3)), Y)
+    np.testing.assert_allclose(est.noise_[1] / Y[:, 1].std(), 1.0, rtol=0.5)

@@ -3,16 +3,19 @@
 import numpy as np
 import pandas as pd
 import pytest
-from problems import related_tasks, with_gaps
+from problems import random_psd, related_tasks, with_gaps
 from scipy import sparse
+from test_leave_one_out import refit
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV, load_model, save_model
 from skmtl.estimators.evidence import Evidence
 from skmtl.estimators.uncertainty import unit_quantile
+from skmtl.features import LinearMap
 from skmtl.losses import Square
 from skmtl.penalties import Fixed
-from skmtl.solvers import held_out, posterior
+from skmtl.solvers import held_out, make_design, posterior
 from skmtl.solvers.held_out import fold_residuals, held_out_residuals
+from skmtl.targets import LongLabels, TableLabels
 
 COVERAGES = (0.5, 0.8, 0.9)
 
@@ -239,6 +242,72 @@ def test_what_goes_together_is_the_same_by_folds(rng, monkeypatch):
     one, folds = (f(*road, intercept=True).together for f in (held_out_residuals, fold_residuals))
     assert np.abs(one - np.diag(np.diag(one))).max() > 1e-3
     np.testing.assert_allclose(folds, one, rtol=1e-5)
+
+
+def posterior_by_the_book(K, rows, tasks, weight, A, ridge, at):
+    """Covariances of all tasks at one row, for noise of variance one, by the dense system with its border."""
+    M = K[np.ix_(rows, rows)] * A[np.ix_(tasks, tasks)] + ridge * np.diag(1.0 / weight)
+    there, taught = np.unique(tasks), np.isin(np.arange(len(A)), tasks).astype(float)
+    E = (tasks[:, None] == there).astype(float)
+    system = np.block([[M, E], [E.T, np.zeros((len(there), len(there)))]])
+    # What labels and constants say of the tasks at that row.
+    cross = np.vstack([K[rows, at][:, None] * A[tasks], np.eye(len(A))[there]])
+    S = K[at, at] * A - cross.T @ np.linalg.solve(system, cross)
+    return np.where(np.outer(taught, taught) > 0.0, S, 0.0) / ridge
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-3])
+@pytest.mark.parametrize("long", [False, True])
+def test_folds_of_groups_by_the_book(long, unit, rng):
+    """Errors and covariances of fits without each group; the last task is in one of them, and teaches nothing alone."""
+    n, alpha, A = 24, 0.05, random_psd(rng, 3)
+    X, groups = rng.standard_normal((n, 2)), np.repeat(np.arange(4), 6)
+    weight = unit * rng.uniform(0.5, 2.0, (n, 3))
+    weight[rng.random((n, 3)) < 0.3] = 0.0
+    weight[:, 2] *= groups == 1
+    if long:
+        own = np.where(groups == 1, np.arange(n) % 3, np.arange(n) % 2)
+        weight = np.where(own[:, None] == np.arange(3), unit * rng.uniform(0.5, 2.0, (n, 3)), 0.0)
+        labels = LongLabels.from_rows(rng.standard_normal(n), weight[np.arange(n), own], own, 3)
+    else:
+        labels = TableLabels(rng.standard_normal((n, 3)), weight)
+    Y, ridge = (labels.in_rows(labels.y)), float(weight.sum()) / 3 * alpha
+    Y = Y[:, None] if long else Y
+    design = make_design(LinearMap(), X, labels.design_weight(), intercept=True, overwrite=False)
+    error, spread, together = fold_residuals(design, labels, A, alpha, intercept=True, groups=groups)
+    error, spread = (labels.in_rows(part) for part in (error, spread))
+    K, sums, counts = X @ X.T, np.zeros((3, 3)), np.zeros((3, 3))
+    for group in range(4):
+        rows, tasks = np.nonzero(weight * (groups != group)[:, None])
+        w, y = weight[rows, tasks], np.broadcast_to(Y, (n, 3))[rows, tasks]
+        F = refit(K, rows, tasks, y, w, A, ridge, intercept=True)
+        S = np.array([posterior_by_the_book(K, rows, tasks, w, A, ridge, at) for at in range(n)])
+        taught = np.isin(np.arange(3), tasks)
+        sums += S[groups == group].mean(axis=0)
+        counts += np.outer(taught, taught)
+        for i, t in zip(*np.nonzero(weight * (groups == group)[:, None]), strict=True):
+            here = (i,) if long else (i, t)
+            expected = np.sqrt(S[i, t, t] + 1.0 / weight[i, t]) if taught[t] else np.inf
+            assert spread[here] == pytest.approx(expected, rel=1e-5)
+            if taught[t]:
+                assert error[here] == pytest.approx(np.broadcast_to(Y, (n, 3))[i, t] - F[i, t], abs=1e-4)
+    assert counts[2, 2] == 3
+    noise = np.diag(np.count_nonzero(weight, axis=0) / weight.sum(axis=0))
+    np.testing.assert_allclose(together, sums / counts + noise, rtol=1e-4, atol=1e-6 * np.abs(together).max())
+
+
+@pytest.mark.parametrize(("n", "n_folds"), [(30, 10), (7, 7)])
+def test_a_tenth_of_the_rows_is_left_out_at_a_time(n, n_folds, rng, monkeypatch):
+    """Rows without weight are in no fold, and those with weight in one."""
+    fits, without = [], held_out._without
+    monkeypatch.setattr(held_out, "_without", lambda *given, **named: fits.append(given[5]) or without(*given, **named))
+    X, Y, weight = rng.standard_normal((n + 3, 2)), rng.standard_normal((n + 3, 2)), np.r_[np.ones(n), np.zeros(3)]
+    labels = TableLabels(Y, np.repeat(weight[:, None], 2, axis=1))
+    design = make_design(LinearMap(), X, labels.design_weight(), intercept=True, overwrite=False)
+    fold_residuals(design, labels, np.eye(2), 0.1, intercept=True)
+    assert len(fits) == n_folds
+    np.testing.assert_array_equal(np.sum(fits, axis=0), weight)
+    assert {int(rows.sum()) for rows in fits} <= {n // n_folds}
 
 
 def test_functions_that_do_not_fit_in_a_matrix_are_left_uncertain(rng, monkeypatch):

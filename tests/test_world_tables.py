@@ -265,6 +265,14 @@ def test_hashing_depends_on_the_text_alone():
     assert len(hashed.get_feature_names_out()) == 16
 
 
+@pytest.mark.parametrize("n_columns", [2**26, 129, 0, -1, 8.0, "8", None])
+def test_hashing_takes_no_more_columns_than_it_ever_makes(n_columns):
+    """A model file that was changed could ask for any amount of memory."""
+    hashed = HashedCategories(n_columns).fit(pd.DataFrame({"a": ["x"]}))
+    with pytest.raises(ValueError, match="n_columns="):
+        hashed.transform(pd.DataFrame({"a": ["x"]}))
+
+
 def test_infinite_values_are_said():
     frame = pd.DataFrame({"a": [np.inf, -np.inf, *np.arange(28) / 3], "y": np.arange(30) / 7})
     assert "2 infinite values of 'a' count as missing." in " ".join(make_problem(frame, ColumnRoles(["y"])).notes)

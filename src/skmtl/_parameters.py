@@ -1,14 +1,43 @@
-"""Checking parameters that are no plain numbers: switches, functions, processes."""
+"""Checking parameters: numbers, switches, functions, processes."""
 
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from skmtl._validation import NO_NUMBERS, is_number
-
+# Numbers to NumPy, and to nobody else.
+NO_NUMBERS = (bool, np.bool_, np.timedelta64)
+# Squares of numbers beyond these lose their meaning in double precision.
+LARGEST, SMALLEST = 1e75, 1e-75
 # As many processes as a system has by default.
 MOST_JOBS = 2**15
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number that fits into double precision; truth values, fractions and durations are not."""
+    if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, NO_NUMBERS):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
+def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
+    """A finite number above zero, or not below it, of a size whose square is a number too."""
+    if not (is_number(value) and np.isfinite(float(value))) or value < 0 or (value == 0 and not zero):
+        raise ValueError(f"{name}={value!r:.50} must be a number {'>= 0' if zero else '> 0'}.")
+    if value != 0 and not SMALLEST <= value <= LARGEST:
+        raise ValueError(f"{name}={value!r} is beyond double precision; it must lie between {SMALLEST} and {LARGEST}.")
+    return float(value)
+
+
+def check_count(name: str, value: Any) -> int:
+    """A whole number of at least one."""
+    if not isinstance(value, Integral) or isinstance(value, NO_NUMBERS) or value < 1:
+        raise ValueError(f"{name}={value!r:.50} must be a whole number of at least 1.")
+    return int(value)
 
 
 def check_flag(name: str, value: Any) -> bool:

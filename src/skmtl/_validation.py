@@ -16,13 +16,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
 from skmtl._linalg import Array
+from skmtl._parameters import LARGEST, SMALLEST
 
 # What names of tasks may be; a fraction, say, is a number too, but becomes its text.
 PLAIN = (str, int, float, np.integer, np.floating, np.bool_)
-# Numbers to NumPy, and to nobody else.
-NO_NUMBERS = (bool, np.bool_, np.timedelta64)
-# Squares of numbers beyond these lose their meaning in double precision.
-LARGEST, SMALLEST = 1e75, 1e-75
 NO_TARGET = "this estimator requires y to be passed, but the target y is None."
 # What to do with text.
 NO_TEXT = {
@@ -49,33 +46,6 @@ def import_extra(module: str, extra: str = "app") -> Any:
 def is_dask(X: Any) -> bool:
     """Whether X is a Dask collection; Dask itself is not imported."""
     return hasattr(X, "__dask_graph__")
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a number that fits into double precision; truth values, fractions and durations are not."""
-    if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, NO_NUMBERS):
-        return False
-    try:
-        float(value)
-    except OverflowError:
-        return False
-    return True
-
-
-def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
-    """A finite number above zero, or not below it, of a size whose square is a number too."""
-    if not (is_number(value) and np.isfinite(float(value))) or value < 0 or (value == 0 and not zero):
-        raise ValueError(f"{name}={value!r:.50} must be a number {'>= 0' if zero else '> 0'}.")
-    if value != 0 and not SMALLEST <= value <= LARGEST:
-        raise ValueError(f"{name}={value!r} is beyond double precision; it must lie between {SMALLEST} and {LARGEST}.")
-    return float(value)
-
-
-def check_count(name: str, value: Any) -> int:
-    """A whole number of at least one."""
-    if not isinstance(value, Integral) or isinstance(value, NO_NUMBERS) or value < 1:
-        raise ValueError(f"{name}={value!r:.50} must be a whole number of at least 1.")
-    return int(value)
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:

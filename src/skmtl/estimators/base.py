@@ -17,8 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmtl._linalg import Array
 from skmtl._notebook import DrawsRelations
-from skmtl._parameters import check_callback, check_flag
-from skmtl._validation import check_count, check_positive, is_number
+from skmtl._parameters import check_callback, check_count, check_flag, check_positive, is_number
 from skmtl.estimators.clean import clean, reads_blocks
 from skmtl.estimators.evidence import Evidence
 from skmtl.estimators.learned import LearnedTasks

@@ -12,9 +12,9 @@ from scipy import sparse
 from sklearn.base import is_classifier
 
 from skmtl._linalg import Array
+from skmtl._parameters import check_count
 from skmtl._validation import (
     MANY_COLUMNS,
-    check_count,
     check_features,
     check_rows,
     check_targets,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skmtl._linalg import Array
-from skmtl._validation import NO_NUMBERS, check_positive
+from skmtl._parameters import NO_NUMBERS, check_positive
 from skmtl.features.evidence import (
     SEPARABLE,
     follow_evidence,

@@ -18,7 +18,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from skmtl._linalg import Array, eigvalsh
 from skmtl._memory import check_kernel_fits
-from skmtl._validation import LARGEST, check_positive, is_number
+from skmtl._parameters import LARGEST, check_positive, is_number
 from skmtl.features.kernels import (
     KERNELS,
     Kernel,

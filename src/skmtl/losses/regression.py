@@ -3,7 +3,7 @@
 import numpy as np
 
 from skmtl._linalg import Array
-from skmtl._validation import is_number
+from skmtl._parameters import is_number
 from skmtl.losses.base import ROUNDING, Loss, per_weight
 
 

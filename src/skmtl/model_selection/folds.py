@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold
 
 from skmtl._linalg import SMALL_DECOMPOSITION, Array, single_threaded
-from skmtl._parameters import check_callback, check_verbose
-from skmtl._validation import NO_NUMBERS
+from skmtl._parameters import NO_NUMBERS, check_callback, check_verbose
 from skmtl.estimators.base import make_map, train
 from skmtl.features.kernels import check_finite_kernel
 from skmtl.losses import Loss

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skmtl._linalg import Array
-from skmtl._validation import is_number
+from skmtl._parameters import is_number
 from skmtl.estimators.base import train
 from skmtl.estimators.metric import check_rounds, check_rule, next_scale, suits
 from skmtl.features.metric import SCALABLE

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skmtl._validation import is_number
+from skmtl._parameters import is_number
 from skmtl.features import check_kernel
 from skmtl.losses import Loss
 from skmtl.model_selection.candidates import EPS_FACTORS, Scored, Variant, is_auto

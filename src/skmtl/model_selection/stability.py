@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from skmtl._linalg import Array
-from skmtl._parameters import check_jobs
-from skmtl._validation import check_count, check_positive
+from skmtl._parameters import check_count, check_jobs, check_positive
 from skmtl.estimators.base import make_effort, make_settings
 from skmtl.estimators.clean import clean
 from skmtl.losses.base import check_loss

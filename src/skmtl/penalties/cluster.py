@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg
 
 from skmtl._linalg import Array, eigh, eigvalsh, positive_sqrt, symmetric_part
-from skmtl._validation import LARGEST, SMALLEST, check_count, check_positive, is_number
+from skmtl._parameters import LARGEST, SMALLEST, check_count, check_positive, is_number
 from skmtl.penalties._multiplier import trace_multiplier
 from skmtl.penalties.base import StructurePenalty, StructureStep
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from skmtl._linalg import Array, eigvalsh, positive_cubic_root, spectral_map
-from skmtl._validation import check_positive
+from skmtl._parameters import check_positive
 from skmtl.penalties.base import StructurePenalty, StructureStep
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from skmtl._linalg import Array, eigvalsh, single_threaded
-from skmtl._validation import check_count, check_positive, is_number
+from skmtl._parameters import check_count, check_positive, is_number
 from skmtl.penalties._graph_newton import GraphStep, edge_ends, graph_newton, graph_structure
 from skmtl.penalties._newton import GENTLE_RIDGE, descend
 from skmtl.penalties.base import StructurePenalty, StructureStep

@@ -15,7 +15,7 @@ from skmtl._linalg import (
     single_threaded,
     symmetric_part,
 )
-from skmtl._validation import check_count, is_number
+from skmtl._parameters import check_count, is_number
 from skmtl.penalties._newton import (
     DENSE_SHARE,
     RelationNorm,

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from skmtl._linalg import Array, eigvalsh, positive_cubic_root, spectral_map
-from skmtl._validation import check_positive
+from skmtl._parameters import check_positive
 from skmtl.penalties._multiplier import trace_multiplier
 from skmtl.penalties.base import StructurePenalty, StructureStep
 

@@ -134,14 +134,14 @@ def groups_of_labels(labels: Any, groups: Index | None) -> Index | None:
 
 
 def _folds(labels: Any, groups: Index | None) -> Index:
-    """The fold of each row, or of its group, drawn at random; -1 where one row has all labels.
+    """The fold of each row, or of its group, drawn at random.
 
-    Those with labels are dealt, so that some are left without any of the folds.
+    Those with labels are dealt, so that some are left without any of the folds. Others, and the only one, have -1.
     """
     groups = groups_of_labels(labels, groups)
     _, unit = np.unique(np.arange(labels.n_rows) if groups is None else groups, return_inverse=True)
     dealt = np.unique(unit[labels.row_weight() > 0.0])
-    fold = np.full(int(unit.max()) + 1, 0 if len(dealt) > 1 else -1)
+    fold = np.full(len(unit), -1)
     if len(dealt) > 1:
         fold[dealt] = np.random.default_rng(0).permutation(len(dealt)) % min(N_FOLDS, len(dealt))
     return np.asarray(fold[unit])

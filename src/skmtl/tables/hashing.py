@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction import FeatureHasher
 
+from skmtl._parameters import check_count
+
 # More columns would cost more than rare values can teach.
 MOST_COLUMNS = 128
 
@@ -53,6 +55,8 @@ class HashedCategories(TransformerMixin, BaseEstimator):
 
     def transform(self, X: pd.DataFrame) -> NDArray[np.float64]:
         """The hashed columns of each column of text side by side."""
+        if check_count("n_columns", self.n_columns) > MOST_COLUMNS:
+            raise ValueError(f"n_columns={self.n_columns} must be at most {MOST_COLUMNS}.")
         hasher = FeatureHasher(self.n_columns, input_type="string")
         parts = []
         for name in X.columns:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skmtl._linalg import TINY, Array
-from skmtl._validation import LARGEST, SMALLEST
+from skmtl._parameters import LARGEST, SMALLEST
 from skmtl.targets.base import Labels
 
 # A task that varies by no more than this, relative to its size, is constant.
