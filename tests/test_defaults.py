@@ -213,7 +213,7 @@ def test_efforts_are_those_of_the_estimators():
 def test_what_is_not_given_to_helpers_of_searches():
     assert default(check_grid, "zero") is True
     assert default(keep_finished, "at_least") == 1
-    assert default(Progress, "verbose") is False
+    assert default(Progress, "verbose") == 0
     assert default(clean, "blocks") is False
     assert default(choose_landmarks, "quadratic") is default(draw_affordable, "quadratic") is True
     assert default(Geometry, "metric_rounds") == 0
