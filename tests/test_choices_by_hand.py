@@ -330,20 +330,19 @@ def test_a_model_that_is_kept_though_the_other_is_ahead_says_why(kept, won, rule
         assert describe_comparison(found.comparison).endswith("a constant has 0.000.")
 
 
-@pytest.mark.parametrize("shares", [True, False])
-def test_beside_a_model_that_was_given_stand_independent_tasks_at_their_best(shares, small, monkeypatch):
+@pytest.mark.parametrize("penalty", [Sparse(0.7), "sparse", Independent(), "independent"], ids=str)
+def test_beside_a_model_that_was_given_stand_independent_tasks_at_their_best(penalty, small, monkeypatch):
     """With its kernel, width and landmarks, and nothing in common; who shares nothing has no rival."""
     X, Y = small
     asked, judge = [], judged_choice.judge_model
     monkeypatch.setattr(
         judged_choice, "judge_model", lambda *given, **named: asked.append(named) or judge(*given, **named)
     )
-    penalty = Sparse(0.7) if shares else Independent()
     held = {"kernel": "rbf", "gamma": 0.2, "n_components": 9, "random_state": 3}
     choice = given_parameters(MultiTaskRegressor(penalty, alpha=7.0, **held), X, Y, search=quick_search(cv=3))
     judge_choice(choice, X, Y, cv=2)
     (named,) = asked
-    if not shares:
+    if "independent" in str(penalty).lower():
         assert named["rival"] is None
         return
     alone = MultiTaskRegressorCV(

@@ -31,7 +31,7 @@ from skmtl.model_selection.kernel_choice import (
 from skmtl.model_selection.landmark_choice import choose_landmarks, describe_landmarks, draw_affordable
 from skmtl.model_selection.recommended import KERNELS
 from skmtl.model_selection.scores import sees_order
-from skmtl.penalties import check_penalty
+from skmtl.penalties import check_penalty, named_penalty
 
 # Searches stop early, for they only compare; the fit that is kept is exact.
 FINAL_TOL = 1e-6
@@ -299,6 +299,9 @@ def given_parameters(estimator: Any, X: Any, Y: Any, *, search: Any = None, task
     (1.0, ('The linear kernel is used.', 'Parameters are as given.'))
     """
     X = check_array(X, accept_sparse="csr", ensure_all_finite=False)
+    if isinstance(estimator.penalty, str):
+        # Who judges it asks the penalty what it is.
+        estimator = clone(estimator).set_params(penalty=named_penalty(estimator.penalty))
     search = quick_search(estimator.penalty) if search is None else search
     quadratic, asked = check_loss(estimator.loss, purpose=estimator.purpose).quadratic, estimator.n_components
     landmarks = choose_landmarks(estimator.kernel, X.shape[0], quadratic=quadratic)

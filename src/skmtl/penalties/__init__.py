@@ -27,6 +27,13 @@ PENALTIES: dict[str, type[StructurePenalty]] = {
 
 def check_penalty(penalty: str | StructurePenalty, n_tasks: int) -> StructurePenalty:
     """A penalty from its name or itself, its parameters checked for ``n_tasks`` tasks."""
+    penalty = named_penalty(penalty)
+    penalty.check(n_tasks)
+    return penalty
+
+
+def named_penalty(penalty: str | StructurePenalty) -> StructurePenalty:
+    """A penalty from its name or itself."""
     if isinstance(penalty, str):
         if penalty not in PENALTIES:
             known = ", ".join(sorted(PENALTIES))
@@ -37,7 +44,6 @@ def check_penalty(penalty: str | StructurePenalty, n_tasks: int) -> StructurePen
         raise TypeError(f"penalty={name} is a class; pass an object of it, such as {name}().")
     if not isinstance(penalty, StructurePenalty):
         raise TypeError(f"penalty={penalty!r} is neither a name nor a StructurePenalty.")
-    penalty.check(n_tasks)
     return penalty
 
 
