@@ -147,6 +147,24 @@ def test_inverses_of_the_hessian_are_inverses(layout, intercept, rng, monkeypatc
         check(inverse, inverses.felt(V))
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_labels_make_the_inverse_where_features_are_too_many(layout, intercept, rng, monkeypatch):
+    """With all of them in the factor it is one, of the objective's own n and alpha."""
+    labels, A, alpha = LAYOUTS[layout](rng), make_structure(rng), 0.03
+    Phi, n = labels.arrange(rng.standard_normal((labels.n_rows, 3 * labels.n_rows))), 7.0
+    basis, entries = Whitening(A), Entries(Phi, labels, intercept=intercept)
+    monkeypatch.setattr(curvature_inverse, "LONGEST", 0.0)
+    monkeypatch.setattr(curvature_inverse, "MAX_FACTOR", len(entries))
+    h = labels.weight * rng.uniform(0.1, 5.0, labels.y.shape)
+    curvature = LabelCurvature(labels, Phi, h, intercept=intercept)
+    inverse = Inverses(entries, basis, n, alpha).make(curvature, h[entries.place])
+    assert isinstance(inverse, LabelInverse)
+    V = rng.standard_normal((Phi.shape[1], len(A)))
+    product = basis.whiten_gradient(curvature.normal(basis.unwhiten(V))) / n + 2.0 * alpha * V
+    np.testing.assert_allclose(inverse(product), V, rtol=1e-8, atol=1e-8)
+
+
 def test_what_no_label_feels_is_left_out_of_a_start(rng, monkeypatch):
     """Scores stay, and the norm falls; beside features that are all factored nothing has to."""
     labels, A = LAYOUTS["long"](rng), make_structure(rng)
