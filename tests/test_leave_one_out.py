@@ -95,6 +95,7 @@ def test_how_far_errors_spread_and_go_together(layout, kernel, intercept, rng):
         counts[np.ix_(tasks[own], tasks[own])] += 1.0
     expected = labels.arrange(spread[rows, tasks]) if layout == "long" else spread
     np.testing.assert_allclose(found.spread, expected, rtol=1e-7)
+    assert np.all(found.error[labels.weight == 0.0] == 0.0)
     # The mean over rows that have labels of both tasks; nothing where none has.
     np.testing.assert_allclose(found.together, sums / np.maximum(counts, 1.0), rtol=1e-7, atol=1e-9)
 
