@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from problems import related_tasks
+from sklearn.exceptions import DataConversionWarning
 
 from skmtl import (
     MultiTaskClassifier,
@@ -17,6 +18,7 @@ from skmtl import (
     edge_stability,
 )
 from skmtl.estimators import metric
+from skmtl.estimators.base import train
 from skmtl.estimators.clean import clean
 from skmtl.losses import Square
 from skmtl.model_selection import (
@@ -37,6 +39,7 @@ from skmtl.model_selection.metric_choice import MetricSource
 from skmtl.model_selection.verdict import PairedScores, describe_verdict, judge_interval
 from skmtl.penalties import Independent, Sparse
 from skmtl.solvers.training import Effort, Settings
+from skmtl.targets.coding import find_classes
 
 
 def test_what_changes_nothing_is_told_by_the_larger_score():
@@ -188,3 +191,23 @@ def test_what_nobody_asks_for_is_the_same_for_all_estimators(others):
 def test_factors_of_eps_are_positive(rng):
     with pytest.raises(ValueError, match="eps_factors"):
         MultiTaskRegressorCV(alphas=[0.1], eps_factors=[0.0], cv=3).fit(*related_tasks(rng, 12, 2))
+
+
+def test_a_scale_of_the_features_that_is_known_is_not_learned_again(rng, monkeypatch):
+    X, Y = related_tasks(rng, 30, 2)
+    est, scale = MultiTaskRegressor(kernel="rbf", metric_rounds=2), np.array([1.0, 0.5, 0.3, 0.2, 0.1])
+    data = clean(est, X, Y)
+    assert train(est, data, Square(), feature_scale=scale).feature_map.feature_scale is scale
+    asked = []
+    monkeypatch.setattr("skmtl.estimators.base.next_scale", lambda *given: asked.append(given) or scale)
+    train(est, data, Square(), feature_scale=scale)
+    assert not asked
+    train(est, data, Square())
+    assert len(asked) == 2
+
+
+def test_a_column_of_classes_in_a_table_of_one_is_taken_with_a_warning():
+    """As scikit-learn does it, in blocks too."""
+    with pytest.warns(DataConversionWarning):
+        found = find_classes(0, None, y=np.array([["a"], ["b"], ["a"]]))
+    assert found.classes.tolist() == found.weighted.tolist() == ["a", "b"]
