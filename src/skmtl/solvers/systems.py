@@ -183,6 +183,9 @@ class FeatureSystem:
         return self._observed.curve(self.W)
 
     def _solve(self, rhs: Array) -> Array:
+        if not rhs.size:
+            # Some releases of SciPy fail at a factor of nothing.
+            return rhs
         solved = linalg.cho_solve((self._R, False), np.ascontiguousarray(rhs.T).ravel(), check_finite=False)
         return np.asarray(solved.reshape(rhs.T.shape).T)
 
