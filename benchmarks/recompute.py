@@ -90,18 +90,31 @@ def structure_term(est, X):
         # Predictors first: of their inner products too few digits would be left along small eigenvalues.
         root = (U[:, keep] / np.sqrt(values[keep])).astype(Wide)
         return np.sum((B @ root) * (dual @ root))
-    norm = np.trace(inverse_with_common(A, Wide(est.common)) @ (B.T @ dual))
+    inverse = inverse_with_common(A, Wide(est.common))
+    root = lower_factor(inverse)
+    # Predictors first here, too: of tasks that are nearly the same the inverse weighs the differences.
+    norm = np.sum((B @ root) * (dual @ root)) if np.all(np.isfinite(root)) else np.trace(inverse @ (B.T @ dual))
     return norm + Wide(est.eps_) * np.trace(refined_inverse(A)) + est.penalty_.value(A)
 
 
 def inverse_with_common(A, common):
-    """The inverse of A + c 11'; through that of A (Sherman, Morrison), where A is lost beside c."""
+    """The inverse of A + c 11', through that of A (Sherman, Morrison), for A may be lost beside c."""
     try:
-        return refined_inverse(A.astype(Wide) + common)
-    except np.linalg.LinAlgError:
         P = refined_inverse(A)
-        sums = P.sum(axis=1)
-        return P - np.outer(sums, sums) * (common / (1 + common * sums.sum()))
+    except np.linalg.LinAlgError:
+        return refined_inverse(A.astype(Wide) + common)
+    sums = P.sum(axis=1)
+    return P - np.outer(sums, sums) * (common / (1 + common * sums.sum()))
+
+
+def lower_factor(P):
+    """L with LL' = P by Cholesky, in the precision of P; NaN where P is not positive definite but for rounding."""
+    L = np.zeros_like(P)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for k in range(len(P)):
+            L[k, k] = np.sqrt(P[k, k] - np.sum(L[k, :k] ** 2))
+            L[k + 1 :, k] = (P[k + 1 :, k] - L[k + 1 :, :k] @ L[k, :k]) / L[k, k]
+    return L
 
 
 def refined_inverse(A):
@@ -144,12 +157,13 @@ def predictors(est, X):
 def kernel(est, X, points):
     """The kernel between rows and points by its formula.
 
-    Coefficients of a model with intercepts on all rows sum to zero, and then polynomials may be taken about the mean.
+    Coefficients of a model with intercepts on all rows sum to zero, and then polynomials, and kernels that were given,
+    may be taken about the mean.
     """
     gamma = 1.0 / X.shape[1] if est.gamma is None else Wide(est.gamma)
     match est.kernel:
         case "precomputed":
-            return X
+            return X - X.mean(axis=0) - X.mean(axis=1)[:, None] + X.mean() if est.fit_intercept else X
         case "rbf":
             return np.exp(-gamma * ((X[:, None] - points) ** 2).sum(axis=2))
         case "laplacian":

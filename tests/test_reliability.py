@@ -50,6 +50,9 @@ def test_random_fits_are_what_they_say(tools):
         pytest.param(1150013505, id="a structure that is lost in its sum with the common part"),
         pytest.param(1100021569, id="a known structure that is singular but for rounding, recomputed"),
         pytest.param(1100027824, id="an objective whose squares are beyond the range of numbers"),
+        pytest.param(1500027272, id="a structure step that rounding makes singular"),
+        pytest.param(1500040303, id="tasks that are nearly the same beside a large common part, recomputed"),
+        pytest.param(1550005316, id="tasks that are nearly the same on a kernel of huge entries, recomputed"),
         pytest.param(1550023233, id="a system of one missing label that rounding leaves nothing of"),
     ],
 )

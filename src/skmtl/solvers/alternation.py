@@ -58,6 +58,9 @@ def alternate(
             candidate_value = problem.objective(candidate, candidate_fit)
             if candidate_value < value:
                 break
+        if np.isfinite(value) and not np.isfinite(candidate_value):
+            # Rounding made the best structure singular: the last one stays.
+            break
         gain = value - candidate_value
         losses = losses + 1 if step_tol <= finest and not gain >= -tol * abs(value) else 0
         if losses > MOST_LOSSES or (losses and not gain >= -LARGE_LOSS * abs(value)):
