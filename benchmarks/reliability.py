@@ -22,6 +22,8 @@ from threadpoolctl import threadpool_limits
 
 # What rounding may do to an objective that is summed in another order.
 ROUNDING = 1e-9
+# How far entries on both sides of a structure's diagonal may be apart, relative to the largest.
+SYMMETRIC = 1e-14
 SLOW = 15.0
 # A fit that takes longer than this is stopped.
 STOP = 20.0
@@ -29,6 +31,7 @@ FAILURES = (
     "certified, and wrong",
     "bound above the objective",
     "not finite",
+    "structure not symmetric",
     "structure not positive semidefinite",
     "foreign exception",
     "foreign warning",
@@ -132,7 +135,10 @@ def examine(case, est, warned):
     rounding = ROUNDING * size + resolution(case, est, actual)
     if not finite or not np.isfinite(actual + exact):
         failures.append("not finite")
-    lowest = np.linalg.eigvalsh(est.structure_)
+    A = est.structure_
+    if np.abs(A - A.T).max() > SYMMETRIC * np.abs(A).max():
+        failures.append("structure not symmetric")
+    lowest = np.linalg.eigvalsh(A)
     if lowest[0] < -1e-9 * lowest[-1] or (not est.penalty_.known and lowest[0] <= 0.0):
         failures.append("structure not positive semidefinite")
     if not warned and max(actual, exact) - solution.objective > est.tol * size + rounding:

@@ -53,6 +53,7 @@ def test_random_fits_are_what_they_say(tools):
         pytest.param(1500027272, id="a structure step that rounding makes singular"),
         pytest.param(1500040303, id="tasks that are nearly the same beside a large common part, recomputed"),
         pytest.param(1550005316, id="tasks that are nearly the same on a kernel of huge entries, recomputed"),
+        pytest.param(1600001677, id="a structure that rounding made different on both sides of the diagonal"),
         pytest.param(1550023233, id="a system of one missing label that rounding leaves nothing of"),
     ],
 )
@@ -105,7 +106,11 @@ def test_the_tool_sees_a_certificate_that_lies(tools):
     assert reliability.examine(case, est, [])["failures"] == ["certified, and wrong"]
     object.__setattr__(est.solution_, "lower_bound", 10.0 * abs(est.solution_.objective))
     assert "bound above the objective" in reliability.examine(case, est, [])["failures"]
-    est.structure_ = -est.structure_
+    lopsided = est.structure_.copy()
+    lopsided[0, -1] += 1e-9
+    est.structure_, symmetric = lopsided, est.structure_
+    assert "structure not symmetric" in reliability.examine(case, est, [])["failures"]
+    est.structure_ = -symmetric
     assert "structure not positive semidefinite" in reliability.examine(case, est, [])["failures"]
 
 

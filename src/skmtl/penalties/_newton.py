@@ -151,6 +151,8 @@ def _newton_direction(point: SmoothPoint, piece: Piece, forcing: float, *, exact
 
     max_steps = EXACT_CG_STEPS if exact else MAX_CG_STEPS
     D = conjugate_gradients(apply, -piece.residual, precondition, lambda r, rz: rz <= enough, max_steps=max_steps)
+    # Of directions of very different curvatures rounding is large beside the flat ones, and need not be symmetric.
+    D = symmetric_part(D)
     return D, -float(np.sum(D * piece.residual))
 
 
