@@ -6,6 +6,7 @@ large beside what they sum up to lose digits when predictions are made, and a fu
 kernel may have an objective below the minimum.
 """
 
+from contextlib import suppress
 from math import comb
 
 import numpy as np
@@ -98,11 +99,19 @@ def structure_term(est, X):
 
 
 def inverse_with_common(A, common):
-    """The inverse of A + c 11', through that of A (Sherman, Morrison), for A may be lost beside c."""
-    try:
-        P = refined_inverse(A)
-    except np.linalg.LinAlgError:
-        return refined_inverse(A.astype(Wide) + common)
+    """The inverse of A + c 11', itself or through that of A (Sherman, Morrison), for A may be lost beside c."""
+    whole, found = A.astype(Wide) + common, []
+    for road in (lambda: refined_inverse(whole), lambda: inverse_beside(refined_inverse(A), common)):
+        with suppress(np.linalg.LinAlgError):
+            found.append(road())
+    if not found:
+        raise np.linalg.LinAlgError("Singular matrix")
+    # The one that is nearer to an inverse; what is not a number is none.
+    return min(found, key=lambda P: np.nan_to_num(np.abs(P @ whole - np.eye(len(A))).max(), nan=np.inf))
+
+
+def inverse_beside(P, common):
+    """The inverse of A + c 11' from P, that of A."""
     sums = P.sum(axis=1)
     return P - np.outer(sums, sums) * (common / (1 + common * sums.sum()))
 

@@ -54,6 +54,7 @@ def test_random_fits_are_what_they_say(tools):
         pytest.param(1500040303, id="tasks that are nearly the same beside a large common part, recomputed"),
         pytest.param(1550005316, id="tasks that are nearly the same on a kernel of huge entries, recomputed"),
         pytest.param(1600001677, id="a structure that rounding made different on both sides of the diagonal"),
+        pytest.param(1700001511, id="a structure of very different sizes with a common part, recomputed"),
         pytest.param(1550023233, id="a system of one missing label that rounding leaves nothing of"),
     ],
 )
