@@ -12,6 +12,7 @@ from scipy import linalg, sparse
 
 from skmtl._linalg import TINY, Array, eigh_in_place, not_psd
 from skmtl.features import FeatureMap
+from skmtl.features.kernels import check_finite_kernel
 from skmtl.objective import Rounding
 
 BLOCK = 256
@@ -84,8 +85,7 @@ class KernelDesign:
 
     def __init__(self, K: Array, weight: Array, *, intercept: bool, rank: float = np.inf) -> None:
         n = len(K)
-        if not np.all(np.isfinite(K)):
-            raise ValueError("the kernel has NaN or infinite values here; scale the features or change its parameters.")
+        check_finite_kernel(K)
         self._root, self._mean_weight = np.sqrt(weight), weight / weight.sum() if intercept else np.zeros(n)
         if not np.all(weight == 1.0):
             K *= self._root[:, None]
