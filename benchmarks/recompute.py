@@ -1,30 +1,39 @@
 """The objective of a fitted estimator, from what it returned: scores at its rows, coefficients and structure.
 
-Kernels are computed by their formulas, and all sums are taken, in extended precision. Nothing of the solvers is used.
-Scores are those that the estimator predicts, or those that its coefficients have by the formula: coefficients that are
-large beside what they sum up to lose digits when predictions are made, and a function that is not in the space of the
-kernel may have an objective below the minimum.
+Kernels are computed by their formulas, and norms are summed up, with 60 digits, so that nothing is lost where
+coefficients, structures and rows nearly cancel. Nothing of the solvers is used. Scores are those that the estimator
+predicts, or those that its coefficients have by the formula: coefficients that are large beside what they sum up to
+lose digits when predictions are made, and a function that is not in the space of the kernel may have an objective below
+the minimum.
 """
 
-from contextlib import suppress
-from math import comb
+from decimal import Decimal, localcontext
 
 import numpy as np
 
-Wide = np.longdouble
-# Kernels of differences, which have all digits of their rows, wherever these are.
-OF_DIFFERENCES = ("rbf", "laplacian")
+DIGITS = 60
+# Arrays of numbers with all the digits of the context; what a float is has no rounding.
+exactly = np.frompyfunc(lambda number: Decimal(float(number)), 1, 1)
 
 
-def objective(est, X, y, *, sample_weight=None, tasks=None, scores=None):
-    """P(f, A) of the model, with the scores that it predicts or with others.
+def objective(est, X, y, *, sample_weight=None, tasks=None):
+    """P(f, A) of the model with the scores that it predicts."""
+    return objectives(est, X, y, sample_weight=sample_weight, tasks=tasks)[0]
+
+
+def objectives(est, X, y, *, sample_weight=None, tasks=None):
+    """P(f, A) of the model with the scores that it predicts, and with those that its coefficients have.
 
     The labels of all tasks count, whatever was made of them.
     """
     Y, weight = coded_labels(est, y, X.shape[0], sample_weight, tasks)
-    F = predicted_scores(est, X) if scores is None else scores
     n = weight.sum() / len(est.structure_)
-    return float(data_term(est, Y, F, weight) / n + Wide(est.alpha) * structure_term(est, X))
+    predicted = predicted_scores(est, X)
+    with localcontext(prec=DIGITS):
+        B, K, K_points = coefficients(est), *kernels(est, X)
+        norms = float(exactly(est.alpha) * structure_term(est, B, K_points))
+        scores = exactly(predicted), exact_scores(est, K @ B, predicted)
+        return tuple(loss_of(est, *errors_of(est, Y, F), weight) / n + norms for F in scores)
 
 
 def coded_labels(est, y, n, sample_weight, tasks):
@@ -48,16 +57,20 @@ def coded_labels(est, y, n, sample_weight, tasks):
         Y = np.where(W > 0.0, Y, 0.0)
     if est.balance_tasks:
         W = W * (W.sum(axis=0).mean() / W.sum(axis=0))
-    return Y.astype(Wide), W.astype(Wide)
+    return Y, W
 
 
-def data_term(est, Y, F, weight):
-    """sum w V(y, f) in the units of the fit."""
+def errors_of(est, Y, scores):
+    """Labels and scores in the units of the fit; of losses of errors the errors, and zeros."""
     if hasattr(est, "classes_") or est.loss_.name == "poisson":
-        return loss_of(est, Y, F, weight)
-    # Losses of errors; the mean that was taken off both is in neither.
-    left = np.where(weight > 0.0, Y - F, 0.0) / est.target_scale_
-    return loss_of(est, left, np.zeros_like(left), weight)
+        return Y, scores.astype(float)
+    # The mean that was taken off both is in neither.
+    left = ((exactly(Y) - scores) / exactly(est.target_scale_)).astype(float)
+    return left, np.zeros_like(left)
+
+
+def loss_of(est, Y, F, weight):
+    return float(est.loss_.value(np.where(weight > 0.0, Y, 0.0), np.where(weight > 0.0, F, 0.0), weight))
 
 
 def predicted_scores(est, X):
@@ -68,78 +81,38 @@ def predicted_scores(est, X):
     return np.log(np.maximum(F, np.finfo(float).smallest_subnormal)) if est.loss_.name == "poisson" else F
 
 
-def exact_scores(est, X):
-    """Scores that the coefficients have by the formula, where kernels are of differences; elsewhere the predictions."""
-    if est.kernel not in OF_DIFFERENCES:
-        return predicted_scores(est, X)
-    K = kernel(est, X.astype(Wide), np.asarray(est.feature_map_.X_fit_).astype(Wide))
-    return K @ est.dual_coef_.astype(Wide) + np.asarray(est.intercept_, dtype=Wide)
+def exact_scores(est, scores, predicted):
+    """Scores of the coefficients with their constants."""
+    if not is_centered(est):
+        return scores + exactly(est.intercept_)
+    # Any constant beside a centered kernel makes a model; that of most predictions, for logarithms have an end.
+    return scores + exactly(np.median(predicted - scores.astype(float), axis=0))
 
 
-def loss_of(est, *arrays):
-    return Wide(est.loss_.value(*(np.asarray(array, dtype=float) for array in arrays)))
-
-
-def structure_term(est, X):
+def structure_term(est, B, K):
     """||f||_A^2 + eps tr(A^-1) + R(A)."""
-    A = est.structure_
-    seen = A + est.common
-    B, dual = predictors(est, X)
+    A, B = est.structure_, B / exactly(est.target_scale_)
+    S, seen = B.T @ K @ B, exactly(A) + exactly(est.common)
     if est.penalty_.known:
-        values, U = np.linalg.eigh(seen)
-        keep = values > len(values) * np.finfo(float).eps * values[-1]
-        # Predictors first: of their inner products too few digits would be left along small eigenvalues.
-        root = (U[:, keep] / np.sqrt(values[keep])).astype(Wide)
-        return np.sum((B @ root) * (dual @ root))
-    inverse = inverse_with_common(A, Wide(est.common))
-    root = lower_factor(inverse)
-    # Predictors first here, too: of tasks that are nearly the same the inverse weighs the differences.
-    norm = np.sum((B @ root) * (dual @ root)) if np.all(np.isfinite(root)) else np.trace(inverse @ (B.T @ dual))
-    return norm + Wide(est.eps_) * np.trace(refined_inverse(A)) + est.penalty_.value(A)
+        return np.trace(inverse_on_range(seen) @ S)
+    penalty = exactly(est.eps_) * np.trace(inverse(exactly(A))) + exactly(est.penalty_.value(A))
+    return np.trace(inverse(seen) @ S) + penalty
 
 
-def inverse_with_common(A, common):
-    """The inverse of A + c 11', itself or through that of A (Sherman, Morrison), for A may be lost beside c."""
-    whole, found = A.astype(Wide) + common, []
-    for road in (lambda: refined_inverse(whole), lambda: inverse_beside(refined_inverse(A), common)):
-        with suppress(np.linalg.LinAlgError):
-            found.append(road())
-    if not found:
-        raise np.linalg.LinAlgError("Singular matrix")
-    # The one that is nearer to an inverse; what is not a number is none.
-    return min(found, key=lambda P: np.nan_to_num(np.abs(P @ whole - np.eye(len(A))).max(), nan=np.inf))
+def inverse_on_range(A):
+    """The inverse of a matrix that may be singular but for rounding, on the directions that it has."""
+    values, U = np.linalg.eigh(A.astype(float))
+    keep = values > len(values) * np.finfo(float).eps * values[-1]
+    if keep.all():
+        return inverse(A)
+    U = exactly(U[:, keep])
+    return U @ inverse(U.T @ A @ U) @ U.T
 
 
-def inverse_beside(P, common):
-    """The inverse of A + c 11' from P, that of A."""
-    sums = P.sum(axis=1)
-    return P - np.outer(sums, sums) * (common / (1 + common * sums.sum()))
-
-
-def lower_factor(P):
-    """L with LL' = P by Cholesky, in the precision of P; NaN where P is not positive definite but for rounding."""
-    L = np.zeros_like(P)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        for k in range(len(P)):
-            L[k, k] = np.sqrt(P[k, k] - np.sum(L[k, :k] ** 2))
-            L[k + 1 :, k] = (P[k + 1 :, k] - L[k + 1 :, :k] @ L[k, :k]) / L[k, k]
-    return L
-
-
-def refined_inverse(A):
-    """The inverse of A, with two steps of Newton in extended precision."""
-    wide, identity = A.astype(Wide), np.eye(len(A), dtype=Wide)
-    near = A.astype(float)
-    P = eliminate(wide) if np.linalg.cond(near) > 1e9 else np.linalg.inv(near).astype(Wide)
-    for _ in range(2):
-        P = P + P @ (identity - wide @ P)
-    return P
-
-
-def eliminate(A):
-    """The inverse by Gauss and Jordan, in the precision of A, where double precision calls it singular."""
+def inverse(A):
+    """The inverse by Gauss and Jordan."""
     n = len(A)
-    M = np.concatenate([A, np.eye(n, dtype=A.dtype)], axis=1)
+    M = np.concatenate([A, exactly(np.eye(n))], axis=1)
     for k in range(n):
         pivot = k + int(np.argmax(np.abs(M[k:, k])))
         M[[k, pivot]] = M[[pivot, k]]
@@ -151,48 +124,57 @@ def eliminate(A):
     return M[:, n:]
 
 
-def predictors(est, X):
-    """Matrices whose product are inner products of the predictors in the space of the kernel, for scaled targets."""
-    if hasattr(est, "coef_"):
-        W = est.coef_.T.astype(Wide) / est.target_scale_
-        return W, W
-    # Rows without labels are not among those that the model holds.
-    points = X if est.kernel == "precomputed" else est.feature_map_.X_fit_
-    B = est.dual_coef_.astype(Wide) / est.target_scale_
-    points = np.asarray(points, dtype=float).astype(Wide)
-    return B, kernel(est, points, points) @ B
+def coefficients(est):
+    """Coefficients of features, or of the points of the kernel, a column for each task."""
+    return exactly(est.coef_.T if hasattr(est, "coef_") else est.dual_coef_)
+
+
+def kernels(est, X):
+    """What scores, and norms, are made of: the kernel between rows and points, and between points.
+
+    Points are the rows that the coefficients belong to; those without labels are not among them.
+    """
+    if est.kernel == "linear":
+        return exactly(X), exactly(np.eye(X.shape[1]))
+    if est.kernel == "precomputed":
+        K = kernel(est, X, X)
+        return K, K
+    points = np.asarray(est.feature_map_.X_fit_)
+    K = kernel(est, X, points)
+    return K, K if np.array_equal(X, points) else kernel(est, points, points)
+
+
+def is_centered(est):
+    """Whether polynomials, and kernels that were given, are taken about the mean.
+
+    Coefficients of a model with intercepts on all rows sum to zero but for rounding, and the origin may be anywhere.
+    """
+    moves = est.kernel in ("poly", "polynomial", "precomputed")
+    return moves and est.fit_intercept and not hasattr(est, "landmarks_")
 
 
 def kernel(est, X, points):
-    """The kernel between rows and points by its formula.
+    """The kernel between rows and points, about the mean of the points where that is the same model."""
+    X, points = exactly(X), exactly(points)
+    if not is_centered(est):
+        return formula(est, X, points)
+    if est.kernel == "precomputed":
+        return X - X.mean(axis=0) - X.mean(axis=1)[:, None] + X.mean()
+    mean = points.mean(axis=0, keepdims=True)
+    K, to_mean, of_mean = formula(est, X, points), formula(est, X, mean), formula(est, mean, points)
+    return K - to_mean - of_mean + formula(est, mean, mean)
 
-    Coefficients of a model with intercepts on all rows sum to zero, and then polynomials, and kernels that were given,
-    may be taken about the mean.
-    """
-    gamma = 1.0 / X.shape[1] if est.gamma is None else Wide(est.gamma)
+
+def formula(est, X, points):
+    """k(x, z) for all rows and points."""
+    gamma = Decimal(1) / X.shape[1] if est.gamma is None else exactly(est.gamma)
     match est.kernel:
         case "precomputed":
-            return X - X.mean(axis=0) - X.mean(axis=1)[:, None] + X.mean() if est.fit_intercept else X
+            return X
         case "rbf":
             return np.exp(-gamma * ((X[:, None] - points) ** 2).sum(axis=2))
         case "laplacian":
             return np.exp(-gamma * np.abs(X[:, None] - points).sum(axis=2))
         case "poly" | "polynomial":
-            if est.fit_intercept and not hasattr(est, "landmarks_"):
-                return polynomial_about_mean(X, gamma, est.degree, Wide(est.coef0))
-            return (gamma * X @ points.T + Wide(est.coef0)) ** est.degree
+            return (gamma * (X @ points.T) + exactly(est.coef0)) ** est.degree
     raise ValueError(f"kernel={est.kernel!r} is not written here.")
-
-
-def polynomial_about_mean(X, gamma, degree, coef0):
-    """k(x, z) - k(x, m) - k(m, z) + k(m, m) for the mean m, without the cancellation."""
-    mean = X.mean(axis=0)
-    U = X - mean
-    at_mean, slope = gamma * mean @ mean + coef0, gamma * U @ mean
-    cross, a, b = gamma * U @ U.T, slope[:, None], slope[None]
-    total = np.zeros_like(cross)
-    for k in range(1, degree + 1):
-        mixed = sum(comb(k, j) * a**j * b ** (k - j) for j in range(1, k))
-        bent = cross * sum((a + b + cross) ** j * (a + b) ** (k - 1 - j) for j in range(k))
-        total = total + comb(degree, k) * at_mean ** (degree - k) * (mixed + bent)
-    return total

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from random_fits import draw
-from recompute import exact_scores, objective
+from recompute import objectives
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
@@ -126,16 +126,15 @@ def is_refusal(error):
 def examine(case, est, warned):
     """What the returned model is, against what was said of it."""
     solution, failures = est.solution_, []
+    A = est.structure_
     with np.errstate(all="ignore"):
-        actual = objective(est, case.X, case.y, **case.extra)
+        finite = all(np.all(np.isfinite(v)) for v in (est.predict(case.X), A, est.intercept_))
         # A bound is one of functions in the space of the kernel, which predictions are but for rounding.
-        exact = objective(est, case.X, case.y, **case.extra, scores=exact_scores(est, case.X))
-        finite = all(np.all(np.isfinite(v)) for v in (est.predict(case.X), est.structure_, est.intercept_))
+        actual, exact = objectives(est, case.X, case.y, **case.extra) if finite else (np.nan, np.nan)
     size = max(abs(actual), abs(solution.objective))
     rounding = ROUNDING * size + resolution(case, est, actual)
-    if not finite or not np.isfinite(actual + exact):
+    if not np.isfinite(actual + exact):
         failures.append("not finite")
-    A = est.structure_
     if np.abs(A - A.T).max() > SYMMETRIC * np.abs(A).max():
         failures.append("structure not symmetric")
     lowest = np.linalg.eigvalsh(A)

@@ -272,7 +272,7 @@ def test_a_model_is_refined_as_long_as_that_helps(objectives, kept):
         values=lambda coef: coef,
         objective=lambda solution, settings, model, values: objectives[values],
         refine=lambda solution, model, values: SimpleNamespace(coef=values + 1),
-        rounding=lambda solution, settings, model: 0.1 * model.coef,
+        rounding=lambda solution, settings, model, values: 0.1 * (model.coef + values),
     )
     solution = SimpleNamespace(
         objective=1.0,
@@ -281,4 +281,4 @@ def test_a_model_is_refined_as_long_as_that_helps(objectives, kept):
     )
     model, returned = base._prove_returned(training, None, solution, 1e-6)
     assert model.coef == kept
-    assert returned == (objectives[kept], 1e-6, 0.1 * kept)
+    assert returned == (objectives[kept], 1e-6, 0.1 * (kept + kept))

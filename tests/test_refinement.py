@@ -38,10 +38,10 @@ def test_a_model_that_is_off_is_led_back_to_the_solution(name, intercept, layout
     right = training.model(solution)
     size = np.abs(right.coef).max(axis=0)
     off = Model(right.coef + 0.3 * size * rng.standard_normal(right.coef.shape), right.intercept + intercept * 0.7)
-    expected = training.values(right.coef) + right.intercept
-    before = training.values(off.coef) + off.intercept
+    expected = training.values(right.coef).sums + right.intercept
+    before = training.values(off.coef).sums + off.intercept
     mended = training.refine(solution, off, training.values(off.coef))
-    after = training.values(mended.coef) + mended.intercept
+    after = training.values(mended.coef).sums + mended.intercept
     scale = np.abs(expected - before).max(axis=0)
     assert np.all(scale > 1e-2 * size)
     # What no centred predictor can say, a constant without an intercept, is not mended.

@@ -55,6 +55,9 @@ def test_random_fits_are_what_they_say(tools):
         pytest.param(1550005316, id="tasks that are nearly the same on a kernel of huge entries, recomputed"),
         pytest.param(1600001677, id="a structure that rounding made different on both sides of the diagonal"),
         pytest.param(1700001511, id="a structure of very different sizes with a common part, recomputed"),
+        pytest.param(1950000687, id="scores of landmarks far from zero that cancel"),
+        pytest.param(1950002452, id="a bound above what coefficients of landmarks say with all digits"),
+        pytest.param(1900000495, id="margins that are met but for rounding, far from zero"),
         pytest.param(1550023233, id="a system of one missing label that rounding leaves nothing of"),
     ],
 )
@@ -154,22 +157,42 @@ def test_one_seed_in_a_hundred_has_rows_that_are_all_the_same(tools):
         assert "the same rows" in tools.attempt(seed)["traits"]
 
 
-def test_norms_are_recomputed_where_a_structure_is_lost_beside_the_common_part(tools, rng):
+def test_inverses_are_recomputed_where_a_structure_is_lost_beside_the_common_part(tools, rng):
+    """With A = a I the inverse of A + c 11' is (I - 11' c / (a + c T)) / a, however small a is."""
+    from decimal import localcontext
+
     import recompute
 
     A = np.diag([0.5, 1.0, 2.0]) + 0.1
-    np.testing.assert_allclose(
-        recompute.inverse_with_common(A, np.longdouble(10.0)).astype(float), np.linalg.inv(A + 10.0), rtol=1e-12
-    )
-    # Of a small structure no digit that counts is lost in the sum: with A = a I it is (I - 11' c / (a + c T)) / a.
-    small, wide = 1e-9 * np.eye(3), np.longdouble(1e-9)
-    exact = (np.eye(3) - np.longdouble(100.0) / (wide + 300)) / wide
-    np.testing.assert_allclose(
-        recompute.inverse_with_common(small, np.longdouble(100.0)).astype(float), exact.astype(float), rtol=1e-7
-    )
-    # A (A + c 11')^-1 is I - 11'/T in the limit of a structure that is a small multiple of I.
-    inverse = recompute.inverse_with_common(1e-24 * np.eye(3), np.longdouble(100.0))
-    np.testing.assert_allclose((1e-24 * inverse).astype(float), np.eye(3) - 1.0 / 3.0, atol=1e-12)
+    found = recompute.inverse(recompute.exactly(A + 10.0))
+    np.testing.assert_allclose(found.astype(float), np.linalg.inv(A + 10.0), rtol=1e-12)
+    with localcontext(prec=recompute.DIGITS):
+        small, identity = recompute.exactly(1e-24), recompute.exactly(np.eye(3))
+        found = recompute.inverse(small * identity + 100)
+        exact = (identity - 100 / (small + 300)) / small
+    np.testing.assert_allclose((found / exact).astype(float), 1.0, rtol=1e-15)
+
+
+def test_norms_on_a_known_structure_are_those_of_the_directions_that_it_has(tools, rng):
+    import recompute
+
+    for factor in (rng.standard_normal((5, 2)), rng.standard_normal((5, 5))):
+        A = factor @ factor.T
+        found = recompute.inverse_on_range(recompute.exactly(A)).astype(float)
+        np.testing.assert_allclose(found, np.linalg.pinv(A, rcond=1e-12), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian", "poly"])
+@pytest.mark.parametrize("moved", [False, True])
+def test_scores_by_the_formula_are_the_predictions_but_for_rounding(kernel, moved, tools, rng):
+    """About the mean too, where polynomials with intercepts are taken."""
+    import recompute
+
+    X, Y = related_tasks(rng, 25, 3)
+    est = MultiTaskRegressor(kernel=kernel, fit_intercept=moved).fit(X + 3.0 * moved, Y)
+    predicted, exact = recompute.objectives(est, X + 3.0 * moved, Y)
+    assert exact == pytest.approx(predicted, rel=1e-11)
+    assert predicted == pytest.approx(est.solution_.objective, rel=1e-9)
 
 
 def test_predictions_that_are_not_what_the_coefficients_say_are_counted(tools, monkeypatch, rng):
@@ -220,8 +243,9 @@ def test_scores_of_large_coefficients_are_summed_up_with_all_their_digits(tools,
             )
             for x in X
         ]
-    found = recompute.exact_scores(est, X)[:, 0].astype(float)
-    np.testing.assert_allclose(found, exact, atol=1e-3 * np.abs(est.predict(X)[:, 0] - exact).max())
+    scores = recompute.kernels(est, X)[0] @ recompute.coefficients(est)
+    found = recompute.exact_scores(est, scores, est.predict(X))[:, 0].astype(float)
+    np.testing.assert_allclose(found, exact, rtol=1e-14)
 
 
 def test_an_interrupted_run_goes_on_where_it_was(tools, tmp_path, monkeypatch, capsys):

@@ -319,7 +319,7 @@ def _prove_returned(training: Training, settings: Settings, solution: Solution, 
         if not abs(better - solution.objective) < 0.5 * abs(objective - solution.objective):
             break
         model, values, objective = refined, refined_values, better
-    return model, solution.returned(objective, tol, rounding=training.rounding(solution, settings, model))
+    return model, solution.returned(objective, tol, rounding=training.rounding(solution, settings, model, values))
 
 
 def _predictions(coding: Coding, loss: Loss, F: Array) -> NDArray[Any]:

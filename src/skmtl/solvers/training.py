@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import linalg
 
 from skmtl._linalg import SMALL_DECOMPOSITION, Array, Mask, eigh, single_threaded, without_rounding
 from skmtl.features import FeatureMap
@@ -26,6 +27,9 @@ Callback = Callable[[dict[str, float]], None]
 AUTO_EPS, AUTO_EPS_TOL = 1e-2, 1e-4
 # Numbers that rows may become at a time where nothing but their predictions is kept: 64 MB.
 BLOCK_ENTRIES = 2**23
+EPS = float(np.finfo(float).eps)
+# How wrong sums of many errors may be, in deviations of their own.
+TWO_DEVIATIONS = 2.0
 # Rows from which constants are read where the kernel came from elsewhere.
 CONSTANT_ROWS = 64
 
@@ -55,6 +59,13 @@ class Model(NamedTuple):
 
     coef: Array
     intercept: Array
+
+
+class Values(NamedTuple):
+    """Z coef at the training rows and |Z| |coef|, the size of what is summed up, both of shape (n, n_tasks)."""
+
+    sums: Array
+    sizes: Array
 
 
 class Training:
@@ -191,32 +202,52 @@ class Training:
         away = self.design.scores(coef)[rows] - self.feature_map.transform(self.data.X[rows]) @ lifted
         return Model(lifted, constant + away.mean(axis=0))
 
-    def values(self, coef: Array) -> Array:
-        """Z coef at the training rows, (n, n_tasks), for coefficients on the feature map."""
+    def values(self, coef: Array) -> Values:
+        """What coefficients on the feature map make of the training rows."""
         X, step = self.data.X, max(BLOCK_ENTRIES // len(coef), 1)
-        return np.concatenate([self.feature_map.transform(X[i : i + step]) @ coef for i in range(0, X.shape[0], step)])
+        blocks = (self.feature_map.transform(X[i : i + step]) for i in range(0, X.shape[0], step))
+        sums, sizes = zip(*((Z @ coef, abs(Z) @ abs(coef)) for Z in blocks), strict=True)
+        return Values(np.concatenate(sums), np.concatenate(sizes))
 
-    def objective(self, solution: Solution, settings: Settings, model: Model, values: Array) -> float:
+    def objective(self, solution: Solution, settings: Settings, model: Model, values: Values) -> float:
         """The objective of a model on the feature map, from its ``values`` at the training rows and its norm."""
-        labels, scale = self.labels, self.scaling.scale
-        F = values + model.intercept
-        F = labels.arrange(F[np.arange(len(F)), labels.tasks] if labels.long else F)
-        F = self.scaling.scaled(labels, F)
-        basis = _whitened_tasks(solution, settings)
-        squares = self.feature_map.squared_norms(model.coef / scale @ basis, values / scale @ basis)
+        scale, basis = self.scaling.scale, _whitened_tasks(solution, settings)
+        squares = self.feature_map.squared_norms(model.coef / scale @ basis, values.sums / scale @ basis)
         cost = float(np.sum(squares)) + self.problem(settings).structure_cost(solution.structure)
-        return self._share * self._data_term(F) + self._single_loss + settings.alpha * cost
+        return self._share * self._data_term(self._scores(model, values)) + self._single_loss + settings.alpha * cost
 
-    def rounding(self, solution: Solution, settings: Settings, model: Model) -> float:
+    def rounding(self, solution: Solution, settings: Settings, model: Model, values: Values) -> float:
         """How far the objective of a model may be from its value without rounding, where coefficients cancel."""
         coef = model.coef / self.scaling.scale @ _whitened_tasks(solution, settings)
-        return settings.alpha * self.feature_map.rounding_of_norms(coef)
+        norms = settings.alpha * self.feature_map.rounding_of_norms(coef)
+        return norms + self._share * self._rounding_of_losses(self._scores(model, values), values.sizes)
 
-    def refine(self, solution: Solution, model: Model, values: Array) -> Model:
+    def _rounding_of_losses(self, F: Array, sizes: Array) -> float:
+        """What the data term may gain where scores F are rounded, each by itself, as sums of such sizes are."""
+        labels, away = self.labels, EPS * self._arranged(sizes / self.scaling.scale)
+        slope = self.loss.gradient(labels.y, F, labels.weight)
+        along = np.abs(slope) * away
+        # As wrong as it can be is each score in the direction in which its loss grows, and in both where it is flat. Of
+        # slopes errors cancel as those of different rows do; what losses bend upwards adds up.
+        worst = max(self._data_term(F + np.where(up, away, -away)) for up in (slope > 0.0, slope >= 0.0))
+        bent = worst - self._data_term(F) - self._per_row(float(along.sum()))
+        # That of BLAS, of which squares do not overflow.
+        deviation = float(linalg.norm(along.ravel(), check_finite=False))
+        return TWO_DEVIATIONS * self._per_row(deviation) + max(bent, 0.0)
+
+    def _scores(self, model: Model, values: Values) -> Array:
+        """Scores for standardized labels, laid out like them."""
+        return self.scaling.scaled(self.labels, self._arranged(values.sums + model.intercept))
+
+    def _arranged(self, F: Array) -> Array:
+        """Numbers of rows and tasks, (n, n_tasks), laid out like the labels."""
+        return self.labels.arrange(F[np.arange(len(F)), self.labels.tasks] if self.labels.long else F)
+
+    def refine(self, solution: Solution, model: Model, values: Values) -> Model:
         """The model with what its values miss of the solution's fitted once more."""
         coef, constant = self.predictor(solution)
         root = np.sqrt(self.labels.design_weight())[:, None]
-        missed = self.design.scores(coef) + constant - values - model.intercept
+        missed = self.design.scores(coef) + constant - values.sums - model.intercept
         middle = np.average(missed, axis=0, weights=root[:, 0] ** 2) if self.intercept else np.zeros_like(constant)
         change = self.design.project(root * (missed - middle)) / np.sqrt(self.design.values)[:, None]
         lifted = self.design.lift(change)
@@ -224,8 +255,11 @@ class Training:
 
     def _data_term(self, F: Array) -> float:
         """(1/n) sum w V(y, f) for scores of standardized labels, laid out like them."""
-        labels = self.labels
-        return self.loss.value(labels.y, F, labels.weight) * labels.n_tasks / float(labels.weight.sum())
+        return self._per_row(self.loss.value(self.labels.y, F, self.labels.weight))
+
+    def _per_row(self, total: float) -> float:
+        """A weighted sum over labels divided by n."""
+        return total * self.labels.n_tasks / float(self.labels.weight.sum())
 
     def basis(self, Z: Array) -> Array:
         """Basis functions Z of the feature map at new rows in the basis of the design, of shape (n, r)."""

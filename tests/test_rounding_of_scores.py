@@ -1,0 +1,133 @@
+"""Objectives are known as far as scores are: sums of large numbers that nearly cancel have few digits."""
+
+import warnings
+from decimal import localcontext
+from pathlib import Path
+
+import numpy as np
+import pytest
+from problems import related_tasks, with_gaps
+from sklearn.exceptions import ConvergenceWarning
+
+from skmtl import MultiTaskClassifier, MultiTaskRegressor
+from skmtl.estimators.base import make_effort, make_settings, train
+from skmtl.estimators.clean import clean
+from skmtl.losses import LOSSES, Square
+from skmtl.penalties import Fixed
+from skmtl.solvers import training as module
+from skmtl.solvers.training import Values
+
+EPS = np.finfo(float).eps
+
+
+@pytest.fixture
+def recompute(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    import recompute
+
+    return recompute
+
+
+def trained(estimator, loss, X, y, *, weight=None, tasks=None):
+    made = train(estimator, clean(estimator, X, y, weight, tasks), loss)
+    n_tasks = made.labels.n_tasks
+    return (
+        made,
+        made.solve(make_settings(estimator, n_tasks), make_effort(estimator)),
+        make_settings(estimator, n_tasks),
+    )
+
+
+@pytest.mark.parametrize("entries", [1, 100, 2**23])
+def test_sizes_are_those_of_what_is_summed_up(entries, rng, monkeypatch):
+    """However many rows are read at a time."""
+    monkeypatch.setattr(module, "BLOCK_ENTRIES", entries)
+    X, Y = related_tasks(rng, 12, 3)
+    made, *_ = trained(MultiTaskRegressor(), Square(), X, Y)
+    coef = rng.standard_normal((5, 3))
+    values = made.values(coef)
+    np.testing.assert_allclose(values.sums, np.einsum("ij,jt->it", X, coef), rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(values.sizes, np.sum(np.abs(X[:, :, None] * coef), axis=1), rtol=1e-13)
+
+
+@pytest.mark.parametrize("layout", ["complete", "weights", "gaps", "long"])
+def test_of_squares_rounding_is_that_of_errors(layout, rng):
+    """Errors r become r + a: their squares change by 2 r a, of either sign, and by a^2, which adds up."""
+    X, Y = related_tasks(rng, 20, 3)
+    Y = Y * (1.0, 10.0, 0.1) + 5.0
+    weight, tasks = np.ones((20, 3)), None
+    if layout == "weights":
+        weight = rng.uniform(0.5, 2.0, (20, 3))
+    elif layout == "gaps":
+        Y = with_gaps(rng, Y)
+        weight = (~np.isnan(Y)).astype(float)
+    elif layout == "long":
+        tasks = np.arange(20) % 3
+        weight = (tasks[:, None] == np.arange(3)).astype(float)
+    estimator = MultiTaskRegressor(Fixed(np.eye(3)), alpha=1e-2)
+    y = Y[np.arange(20), tasks] if layout == "long" else Y
+    made, solution, settings = trained(
+        estimator, Square(), X, y, weight=weight if layout == "weights" else None, tasks=tasks
+    )
+    model = made.model(solution)
+    sums = X @ model.coef
+    # As if much larger numbers had been summed up.
+    sizes = 1e12 * rng.uniform(0.5, 1.0, sums.shape)
+    scale = made.scaling.scale
+    errors = np.where(weight > 0.0, Y - sums - model.intercept, 0.0) / scale
+    away = np.where(weight > 0.0, EPS * sizes / scale, 0.0)
+    expected = 2.0 * np.linalg.norm(2.0 * weight * errors * away) + np.sum(weight * away**2)
+    found = made.rounding(solution, settings, model, Values(sums, sizes))
+    assert found == pytest.approx(expected / (weight.sum() / 3.0), rel=1e-6)
+    assert found > 1e-7
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_margins_that_are_met_are_lost_on_either_side(loss, rng):
+    """Beyond the margin a loss is flat, and before it, it grows: half of the scores are there but for rounding."""
+    X, y = rng.standard_normal((20, 2)), np.arange(20) % 2
+    made, solution, settings = trained(MultiTaskClassifier(Fixed(np.eye(1)), loss=loss), LOSSES[loss](), X, y)
+    model, sign = made.model(solution), 2.0 * y[:, None] - 1.0
+    met = Values(sign - model.intercept, np.full((20, 1), 0.01 / EPS))
+    assert made.rounding(solution, settings, model, met) == pytest.approx(
+        0.5 * (0.01 if loss == "hinge" else 0.01**2), rel=1e-6
+    )
+    # Far beyond it nothing that rounding does is a loss.
+    beyond = Values(3.0 * sign - model.intercept, met.sizes)
+    assert made.rounding(solution, settings, model, beyond) == 0.0
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e2, 1e4, 1e5])
+@pytest.mark.parametrize("params", [{}, {"n_components": 8, "random_state": 0}, {"fit_intercept": False}])
+@pytest.mark.parametrize("kernel", ["poly", "rbf"])
+def test_what_is_certified_is_so_with_all_digits(kernel, params, offset, rng, recompute):
+    """The objective of the returned coefficients, by the formula of the kernel with 60 digits; no bound is above it."""
+    X, Y = related_tasks(rng, 25, 3, n_features=2)
+    est = MultiTaskRegressor(kernel=kernel, degree=2, alpha=1e-2, **params)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        est.fit(X + offset, Y)
+    _, exact = recompute.objectives(est, X + offset, Y)
+    solution = est.solution_
+    assert solution.lower_bound <= exact * (1.0 + 1e-12)
+    if not caught:
+        assert abs(exact - solution.objective) <= est.tol * solution.objective
+    if offset == 0.0:
+        assert not caught
+
+
+def test_rounding_of_scores_is_what_is_said_of_it(rng, recompute):
+    """Of coefficients that nearly cancel, against their sums with 60 digits: no less, and not a hundred times more."""
+    X, Y = related_tasks(rng, 30, 2, n_features=3)
+    estimator = MultiTaskRegressor("independent", kernel="rbf", gamma=1e-3, alpha=1e-10)
+    made, solution, _ = trained(estimator, Square(), X, Y)
+    coef = made.model(solution).coef
+    values = made.values(coef)
+    with localcontext(prec=recompute.DIGITS):
+        estimator.feature_map_ = made.feature_map
+        K = recompute.formula(estimator, recompute.exactly(X), recompute.exactly(X))
+        away = np.abs((K @ recompute.exactly(coef) - recompute.exactly(values.sums)).astype(float))
+    said = EPS * values.sizes
+    assert np.all(away < said)
+    assert np.median(said / away) < 100.0
+    assert said.min() > 1e-9
