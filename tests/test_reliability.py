@@ -58,6 +58,7 @@ def test_random_fits_are_what_they_say(tools):
         pytest.param(1950000687, id="scores of landmarks far from zero that cancel"),
         pytest.param(1950002452, id="a bound above what coefficients of landmarks say with all digits"),
         pytest.param(1900000495, id="margins that are met but for rounding, far from zero"),
+        pytest.param(1900012727, id="a Gaussian whose distances come from products of large rows"),
         pytest.param(1550023233, id="a system of one missing label that rounding leaves nothing of"),
     ],
 )

@@ -9,9 +9,12 @@ import pytest
 from problems import related_tasks, with_gaps
 from sklearn.exceptions import ConvergenceWarning
 
+import skmtl._rows
+import skmtl.estimators.blocks
 from skmtl import MultiTaskClassifier, MultiTaskRegressor
 from skmtl.estimators.base import make_effort, make_settings, train
-from skmtl.estimators.clean import clean
+from skmtl.estimators.clean import clean, reads_blocks
+from skmtl.features import make_feature_map
 from skmtl.losses import LOSSES, Square
 from skmtl.penalties import Fixed
 from skmtl.solvers import training as module
@@ -29,7 +32,8 @@ def recompute(monkeypatch):
 
 
 def trained(estimator, loss, X, y, *, weight=None, tasks=None):
-    made = train(estimator, clean(estimator, X, y, weight, tasks), loss)
+    blocks = reads_blocks(estimator, X, loss)
+    made = train(estimator, clean(estimator, X, y, weight, tasks, blocks=blocks), loss)
     n_tasks = made.labels.n_tasks
     return (
         made,
@@ -116,18 +120,77 @@ def test_what_is_certified_is_so_with_all_digits(kernel, params, offset, rng, re
         assert not caught
 
 
-def test_rounding_of_scores_is_what_is_said_of_it(rng, recompute):
-    """Of coefficients that nearly cancel, against their sums with 60 digits: no less, and not a hundred times more."""
-    X, Y = related_tasks(rng, 30, 2, n_features=3)
-    estimator = MultiTaskRegressor("independent", kernel="rbf", gamma=1e-3, alpha=1e-10)
-    made, solution, _ = trained(estimator, Square(), X, Y)
-    coef = made.model(solution).coef
-    values = made.values(coef)
+@pytest.mark.parametrize(
+    ("kernel", "params"),
+    [
+        ("rbf", {"gamma": 1e-3}),
+        ("rbf", {"gamma": 10.0}),
+        ("rbf", {"gamma": 200.0}),
+        ("laplacian", {"gamma": 0.01}),
+        ("poly", {"degree": 2}),
+        ("poly", {"degree": 5}),
+    ],
+)
+def test_rounding_of_scores_is_what_is_said_of_it(kernel, params, rng, recompute):
+    """Of coefficients that nearly cancel, against their sums with 60 digits: no less, and not a thousand times more."""
+    X = rng.standard_normal((30, 3))
+    estimator = MultiTaskRegressor(kernel=kernel, **params)
+    fitted = make_feature_map(kernel, **params).fit(X)
+    coef = rng.standard_normal((30, 2))
+    said = fitted.relative_error() * (np.abs(fitted.transform(X)) @ np.abs(coef))
     with localcontext(prec=recompute.DIGITS):
-        estimator.feature_map_ = made.feature_map
         K = recompute.formula(estimator, recompute.exactly(X), recompute.exactly(X))
-        away = np.abs((K @ recompute.exactly(coef) - recompute.exactly(values.sums)).astype(float))
-    said = EPS * values.sizes
+        away = np.abs((K @ recompute.exactly(coef) - recompute.exactly(fitted.transform(X) @ coef)).astype(float))
     assert np.all(away < said)
-    assert np.median(said / away) < 100.0
-    assert said.min() > 1e-9
+    assert said.max() < 1000.0 * away.max()
+
+
+def test_a_gaussian_without_a_width_is_a_constant(rng):
+    """However large the features are; distances are taken from differences there."""
+    X = 100.0 * rng.standard_normal((20, 3))
+    est = MultiTaskRegressor(kernel="rbf", gamma=0.0).fit(X, rng.standard_normal((20, 2)))
+    assert np.ptp(est.predict(X), axis=0).max() < 1e-12
+
+
+@pytest.fixture
+def blocks(monkeypatch):
+    """Every table is large, and is read a few rows at a time."""
+    monkeypatch.setattr(skmtl.estimators.blocks, "LARGE", 0)
+    monkeypatch.setattr(skmtl._rows, "BLOCK_ENTRIES", 64)
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("params", [{}, {"kernel": "rbf", "n_components": 8, "random_state": 0}])
+def test_sums_over_blocks_know_how_large_scores_are(params, gaps, rng, blocks):
+    """Means of |Z| |coef|; errors a then change the mean of squares r^2 by 2 sqrt(r^2 a^2) and a^2 at most."""
+    X, Y = related_tasks(rng, 40, 3)
+    Y = (with_gaps(rng, Y) if gaps else Y) * (1.0, 10.0, 0.1) + 5.0
+    made, solution, settings = trained(MultiTaskRegressor(Fixed(np.eye(3)), alpha=1e-2, **params), Square(), X, Y)
+    model, known = made.model(solution), ~np.isnan(Y)
+    share = known.mean(axis=1) / known.mean()
+    Z = made.feature_map.transform(X)
+    sizes = 1e12 * (share @ np.abs(Z)) / 40.0
+    np.testing.assert_allclose(made.design.sizes, 1e-12 * sizes, rtol=1e-12)
+    made.design.sizes = sizes
+    away = made.feature_map.relative_error() * (sizes @ np.abs(model.coef)) / made.scaling.scale
+    squares = np.sum(known.mean(axis=0) / known.mean() * away**2)
+    expected = 2.0 * np.sqrt(squares * solution.objective) + squares
+    assert made.rounding_in_blocks(solution, settings, model) == pytest.approx(expected, rel=1e-6)
+    assert expected > 1e-6
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("offset", [0.0, 1e2, 1e5])
+def test_what_is_certified_in_blocks_is_so_with_all_digits(offset, seed, recompute, blocks):
+    rng = np.random.default_rng(seed)
+    X, Y = related_tasks(rng, 60, 3, n_features=2)
+    est = MultiTaskRegressor(kernel="poly", degree=2, n_components=8, random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        est.fit(X + offset, Y)
+    _, exact = recompute.objectives(est, X + offset, Y)
+    assert est.solution_.lower_bound <= exact * (1.0 + 1e-12)
+    if not caught:
+        assert abs(exact - est.solution_.objective) <= est.tol * est.solution_.objective
+    if offset == 0.0:
+        assert not caught

@@ -306,8 +306,9 @@ def _prove_returned(training: Training, settings: Settings, solution: Solution, 
     """
     model = training.model(solution)
     if training.labels.in_blocks:
-        # Another pass over all rows would be needed.
-        return model, solution
+        # For the objective of this very model another pass over all rows would be needed.
+        rounding = training.rounding_in_blocks(solution, settings, model)
+        return model, solution.returned(solution.objective, tol, rounding=rounding)
     values = training.values(model.coef)
     objective = training.objective(solution, settings, model, values)
     for _ in range(REFINEMENTS):

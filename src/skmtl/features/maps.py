@@ -30,6 +30,7 @@ from skmtl.features.kernels import (
 )
 from skmtl.features.landmarks import Landmarks, choose_landmarks, pivoted_cholesky
 
+EPS = float(np.finfo(float).eps)
 # Squared norms of rows, times gamma, above which distances of a Gaussian are taken from differences.
 LARGEST_PRODUCTS = 100.0
 # Up to this condition of K_mm, what is lost of sums that are taken with K_mm for a metric is below their rounding.
@@ -101,6 +102,10 @@ class FeatureMap(BaseEstimator):
     def rounding_of_norms(self, coef: Array) -> float:
         """What rounding makes of the sum of ``squared_norms``, beyond what it makes of every sum."""
         return 0.0
+
+    def relative_error(self) -> float:
+        """How wrong basis functions may be for rounding, and products with them, relative to their size."""
+        return EPS
 
 
 class LinearMap(FeatureMap):
@@ -181,6 +186,18 @@ class KernelMap(FeatureMap):
     def unspanned(self, X: Any, Z: Array) -> Array:
         return kernel_diagonal(X, self.evaluate)
 
+    def relative_error(self) -> float:
+        if (parts := self.parts()) != [self]:
+            return max(part.relative_error() for part in parts)
+        match self.kernel:
+            case "rbf":
+                # Errors of squared distances that are taken from products of rows are relative to the products.
+                rows, gamma = self.scaled(self._moved(self.X_fit_)), self._gamma()
+                return EPS if _is_narrow(rows, rows, gamma) else EPS * (1.0 + _largest_product(rows, gamma))
+            case "poly" | "polynomial":
+                return 0.5 * EPS * (1.0 + float((self.params or {}).get("degree", 3)))
+        return super().relative_error()
+
     def parts(self) -> list[Self]:
         """Maps with one scale each, fitted to the same rows, of which this map's kernel is the mean."""
         if self.feature_scale is None or self.feature_scale.ndim == 1:
@@ -207,13 +224,16 @@ class KernelMap(FeatureMap):
         # Scikit-learn has shorter ways for a set of rows and itself.
         one = self.scaled(self._moved(X))
         two = one if other is X else self.scaled(self._moved(other))
-        gamma = (self.params or {}).get("gamma") or 1.0 / X.shape[1]
         # What overflows is refused with a sentence by those who read it.
         with np.errstate(over="ignore", invalid="ignore"):
-            if self.kernel == "rbf" and _is_narrow(one, two, gamma):
-                return np.exp(-gamma * cdist(one, two, "sqeuclidean"))
+            if self.kernel == "rbf" and _is_narrow(one, two, self._gamma()):
+                return np.exp(-self._gamma() * cdist(one, two, "sqeuclidean"))
             K = pairwise_kernels(one, two, metric=self.kernel, filter_params=True, **(self.params or {}))
         return np.asarray(K, dtype=float)
+
+    def _gamma(self) -> float:
+        gamma = (self.params or {}).get("gamma")
+        return 1.0 / len(self.origin_) if gamma is None else float(gamma)
 
     def _expands(self, X: Any) -> bool:
         """Whether the kernel is a polynomial that is seen from the origin."""
@@ -230,7 +250,13 @@ class KernelMap(FeatureMap):
 def _is_narrow(X: Any, Z: Any, gamma: float) -> bool:
     """Whether a Gaussian of dense rows shows what squared distances lose when they are taken from products of rows."""
     dense = not (sparse.issparse(X) or sparse.issparse(Z))
-    return dense and bool(gamma * float(np.max(np.einsum("ij,ij->i", Z, Z), initial=0.0)) > LARGEST_PRODUCTS)
+    return dense and _largest_product(Z, gamma) > LARGEST_PRODUCTS
+
+
+def _largest_product(X: Any, gamma: float) -> float:
+    """The largest squared norm of the rows, times gamma."""
+    squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
+    return gamma * float(np.max(squares, initial=0.0))
 
 
 class PrecomputedMap(FeatureMap):
@@ -315,7 +341,7 @@ class NystroemMap(KernelMap):
     def rounding_of_norms(self, coef: Array) -> float:
         # Products c_i k_ij c_j have errors of about eps |c_i c_j| sqrt(k_ii k_jj); their sum is seldom 5 eps ||G||.
         own = np.sum(self.factor_**2, axis=1)[:, None]
-        return 10.0 * float(np.finfo(float).eps * linalg.norm(coef.T @ (own * coef)))
+        return 10.0 * EPS * float(linalg.norm(coef.T @ (own * coef)))
 
 
 def make_feature_map(

@@ -30,6 +30,8 @@ class BlockDesign:
         self._moments = moments = moments.orthonormal(feature_map) if late else moments
         self.n = float(moments.pooled.weight[0])
         self.center = moments.functions / self.n if intercept else np.zeros_like(moments.functions)
+        # How large basis functions are in the mean, of shape (D,).
+        self.sizes = moments.sizes / self.n
         pooled = moments.pooled.gram[0] if len(moments.pooled.gram) else moments.by_task.gram.mean(axis=0)
         self.values, self._basis, self.rounding = spectrum(pooled.copy(), self.n)
 

@@ -69,7 +69,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class TableMoments:
-    """Moments of a table, and the sum of its basis functions weighted by ``pooled.weight``, of shape (D,).
+    """Moments of a table, and sums of its basis functions and of their sizes, weighted by ``pooled.weight``, (D,).
 
     ``pooled`` are those with the mean weight of each row; ``by_task`` are the same object where all tasks share rows
     and weights.
@@ -78,17 +78,18 @@ class TableMoments:
     pooled: Moments
     by_task: Moments
     functions: Array
+    sizes: Array
 
     def merge(self, other: "TableMoments") -> "TableMoments":
         pooled = self.pooled.merge(other.pooled)
         by_task = pooled if self.by_task is self.pooled else self.by_task.merge(other.by_task)
-        return TableMoments(pooled, by_task, self.functions + other.functions)
+        return TableMoments(pooled, by_task, self.functions + other.functions, self.sizes + other.sizes)
 
     def orthonormal(self, feature_map: FeatureMap) -> "TableMoments":
         """The same moments of rows Phi, where these are of rows Z."""
         pooled = self.pooled.orthonormal(feature_map)
         by_task = pooled if self.by_task is self.pooled else self.by_task.orthonormal(feature_map)
-        return TableMoments(pooled, by_task, self.functions)
+        return TableMoments(pooled, by_task, self.functions, self.sizes)
 
 
 @dataclass(frozen=True)
@@ -106,14 +107,14 @@ class ReadMoments:
         labels = self.reader(**columns)
         row_weight = labels.row_weight()
         Z = self.feature_map.transform(X)
-        functions = row_weight @ Z
+        functions, sizes = row_weight @ Z, row_weight @ abs(Z)
         Phi = Z if self.late else self.feature_map.orthonormal(Z)
         if self.complete:
             pooled = by_task = self._moments(Phi, labels.y, row_weight, gram=True, own=self.feature_map.fresh)
         else:
             by_task = _stack([self._task(Phi, labels, t) for t in range(labels.n_tasks)])
             pooled = self._moments(Phi, labels.y, row_weight, gram=not self.grams, own=self.feature_map.fresh)
-        return TableMoments(pooled, by_task, functions)
+        return TableMoments(pooled, by_task, functions, sizes)
 
     def _task(self, Phi: Array, labels: TableLabels, t: int) -> Moments:
         """Moments of the rows that have a label of task t."""

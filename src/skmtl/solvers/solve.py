@@ -243,8 +243,8 @@ class Solution:
             return same
         away = (abs(objective - self.objective) + rounding) / max(abs(objective), np.finfo(float).tiny)
         status = (
-            f"The certificate is not of this model: its objective of {objective:.3g} is {away:.1e} (relative) away "
-            "from that of the certified solution. Digits were lost to rounding on the way back from the solver."
+            f"The certificate is not of this model: its objective of {objective:.3g} is up to {away:.1e} (relative) "
+            "away from that of the certified solution. Digits were lost to rounding on the way back from the solver."
         )
         return replace(same, converged=False, status=status, lost=True)
 

@@ -27,7 +27,6 @@ Callback = Callable[[dict[str, float]], None]
 AUTO_EPS, AUTO_EPS_TOL = 1e-2, 1e-4
 # Numbers that rows may become at a time where nothing but their predictions is kept: 64 MB.
 BLOCK_ENTRIES = 2**23
-EPS = float(np.finfo(float).eps)
 # How wrong sums of many errors may be, in deviations of their own.
 TWO_DEVIATIONS = 2.0
 # Rows from which constants are read where the kernel came from elsewhere.
@@ -218,13 +217,26 @@ class Training:
 
     def rounding(self, solution: Solution, settings: Settings, model: Model, values: Values) -> float:
         """How far the objective of a model may be from its value without rounding, where coefficients cancel."""
+        losses = self._rounding_of_losses(self._scores(model, values), values.sizes)
+        return self._rounding_of_norms(solution, settings, model) + self._share * losses
+
+    def rounding_in_blocks(self, solution: Solution, settings: Settings, model: Model) -> float:
+        """The same for square loss without the rows, from how large what is summed up is in the mean."""
+        away = self.feature_map.relative_error() * (self.design.sizes @ abs(model.coef)) / self.scaling.scale
+        total = self.labels.stats().total
+        squares = float(np.sum(total / total.mean() * away**2))
+        # Sums of errors r + a: 2 r a in the mean is at most 2 sqrt(r^2 a^2), and there is no more of r^2 than of all.
+        losses = 2.0 * np.sqrt(squares * abs(solution.objective)) + squares
+        return self._rounding_of_norms(solution, settings, model) + losses
+
+    def _rounding_of_norms(self, solution: Solution, settings: Settings, model: Model) -> float:
         coef = model.coef / self.scaling.scale @ _whitened_tasks(solution, settings)
-        norms = settings.alpha * self.feature_map.rounding_of_norms(coef)
-        return norms + self._share * self._rounding_of_losses(self._scores(model, values), values.sizes)
+        return settings.alpha * self.feature_map.rounding_of_norms(coef)
 
     def _rounding_of_losses(self, F: Array, sizes: Array) -> float:
         """What the data term may gain where scores F are rounded, each by itself, as sums of such sizes are."""
-        labels, away = self.labels, EPS * self._arranged(sizes / self.scaling.scale)
+        labels, error = self.labels, self.feature_map.relative_error()
+        away = error * self._arranged(sizes / self.scaling.scale)
         slope = self.loss.gradient(labels.y, F, labels.weight)
         along = np.abs(slope) * away
         # As wrong as it can be is each score in the direction in which its loss grows, and in both where it is flat. Of
