@@ -103,11 +103,12 @@ def cholesky(form: Callable[[], Array], *, lower: bool) -> Array:
     Where rounding hides that the matrix is positive definite, that of one that rounding cannot tell from it: a factor
     is exact for such a neighbour and no better.
     """
-    M = form()
+    # In the order of LAPACK's memory: left to its wrapper, copying would take longer than the factor of 400 rows.
+    M = np.asfortranarray(form())
     missing = len(M) * float(np.finfo(float).eps) * float(np.max(np.abs(np.diag(M)), initial=TINY))
     factor, info = linalg.lapack.dpotrf(M, lower=lower, clean=0, overwrite_a=1)
     while info > 0 and np.isfinite(missing):
-        M = form()
+        M = np.asfortranarray(form())
         M[np.diag_indices_from(M)] += missing
         factor, info = linalg.lapack.dpotrf(M, lower=lower, clean=0, overwrite_a=1)
         missing *= 10.0
