@@ -91,21 +91,6 @@ def test_rounds_that_gain_go_on():
     assert gives_up_after([1e6] * 30, values=[2.0 - 5e-3 * k for k in range(30)]) == 2
 
 
-def test_rounds_that_gain_too_little_for_those_that_are_left_end():
-    """A gap of half the value, of which looks gain a share each: with few looks left more has to be gained."""
-
-    def ends(share, looks):
-        values = [2.0 * (1.0 - 0.5 * share * k) for k in range(40)]
-        return gives_up_after([0.5] * 40, values=values, max_iter=looks * WINDOW)
-
-    # Two hundredths of what twenty looks have to gain at each.
-    assert ends(0.02 / 18, 20) == 2
-    # Four hundredths of it are three hundredths of what has to be gained when 13 looks are left.
-    assert ends(0.04 / 18, 20) == 20 - 13
-    assert ends(0.04 / 18, 1000) is None
-    assert ends(0.04, 20) is None
-
-
 def test_rounds_end_at_the_second_look_where_rounding_has_taken_the_bound():
     """Whatever they gain: 1e13 times the value is no bound."""
     gaining = [2.0 - 0.01 * k for k in range(30)]

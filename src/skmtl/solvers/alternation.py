@@ -20,11 +20,10 @@ SQUARED_ERROR = 0.03
 TINY = float(np.finfo(float).tiny)
 # A round may lose by what the last one was wrong by, but not more than this share, and not so many one after another.
 LARGE_LOSS, MOST_LOSSES = 1e-2, 3
-# Rounds are hopeless when this many gain less than this share of the gap, or than this share of what they have to gain
-# for the rounds that are left to close it, as far as it is not wider than so many times the value, and the gap at their
-# pace, were it this many times quicker, would not close in the rounds that are left. A gap of this many times tol may
-# close by chance, and gets so many of them.
-WINDOW, CREEPING, BEHIND, WIDEST, QUICKER, NEARLY_CLOSED, CHANCES = 10, 1e-3, 0.03, 5.0, 3.0, 10.0, 3
+# Rounds are hopeless when this many gain less than this share of the gap, as far as it is not wider than so many times
+# the value, and the gap at their pace, were it this many times quicker, would not close in the rounds that are left. A
+# gap of this many times tol may close by chance, and gets so many of them.
+WINDOW, CREEPING, WIDEST, QUICKER, NEARLY_CLOSED, CHANCES = 10, 1e-3, 5.0, 3.0, 10.0, 3
 # A gap of so many times the value is that of a bound lost to rounding: nothing that is gained would close it.
 LOST = 1e12
 
@@ -124,8 +123,7 @@ class _Prover:
         # Of either sign, as in a proof: rounding may lift a bound above the value.
         gap = max(abs(value - self._bound) / max(abs(value), TINY), TINY)
         self._last = value, gap
-        windows_left = max(max_iter - n_iter, WINDOW) / WINDOW
-        little = max(CREEPING, BEHIND / windows_left) * min(gap, WIDEST) * abs(value)
+        little = CREEPING * min(gap, WIDEST) * abs(value)
         lost = gap >= LOST and gap_before < np.inf
         if not lost and not before - value <= little:
             return False
