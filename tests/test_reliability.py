@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -247,6 +248,27 @@ def test_scores_of_large_coefficients_are_summed_up_with_all_their_digits(tools,
     scores = recompute.kernels(est, X)[0] @ recompute.coefficients(est)
     found = recompute.exact_scores(est, scores, est.predict(X))[:, 0].astype(float)
     np.testing.assert_allclose(found, exact, rtol=1e-14)
+
+
+def test_bounds_far_from_convergence_hold(tools, monkeypatch, capsys):
+    import loose_bounds
+
+    monkeypatch.setattr("sys.argv", ["loose_bounds.py", "--fits", "6"])
+    loose_bounds.main()
+    assert capsys.readouterr().out == "24 bounds, 0 above the optimum\n"
+    # A bound that is not one is seen.
+    rough, exact = (SimpleNamespace(lower_bound=bound) for bound in (2.0, 1.0))
+    monkeypatch.setattr(loose_bounds, "objectives", lambda *_, **__: (1.0, 1.0))
+    monkeypatch.setattr(loose_bounds, "resolution", lambda *_: 0.0)
+    monkeypatch.setattr(
+        loose_bounds,
+        "fit",
+        lambda case, params: SimpleNamespace(solution_=rough if params == {"max_iter": 3} else exact),
+    )
+    monkeypatch.setattr("sys.argv", ["loose_bounds.py", "--fits", "1", "--first", "7"])
+    loose_bounds.main()
+    said = "seed 7, {'max_iter': 3}: above the optimum by 1.0e+00 of it\n4 bounds, 1 above the optimum\n"
+    assert capsys.readouterr().out == said
 
 
 def test_an_interrupted_run_goes_on_where_it_was(tools, tmp_path, monkeypatch, capsys):
