@@ -12,8 +12,8 @@ from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.preprocessing import StandardScaler
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV
-from skmtl.estimators import base
 from skmtl.objective import Proof
+from skmtl.solvers import returned
 
 
 def far_away(rng, mean, spread=1.0):
@@ -264,21 +264,24 @@ def test_names_of_features_are_kept_where_there_are_such_and_go_with_them(rng):
         ([2.0, np.nan, 1.0], 0),
     ],
 )
-def test_a_model_is_refined_as_long_as_that_helps(objectives, kept):
+def test_a_model_is_refined_as_long_as_that_helps(objectives, kept, monkeypatch):
     """The solver certified an objective of 1; models are numbered in the order in which they come."""
     training = SimpleNamespace(
         model=lambda solution: SimpleNamespace(coef=0),
         labels=SimpleNamespace(in_blocks=False),
-        values=lambda coef: coef,
-        objective=lambda solution, settings, model, values: objectives[values],
-        refine=lambda solution, model, values: SimpleNamespace(coef=values + 1),
-        rounding=lambda solution, settings, model, values: 0.1 * (model.coef + values),
     )
+    check = SimpleNamespace(
+        values=lambda coef: coef,
+        objective=lambda model, values: objectives[values],
+        refine=lambda model, values: SimpleNamespace(coef=values + 1),
+        rounding=lambda model, values: 0.1 * (model.coef + values),
+    )
+    monkeypatch.setattr(returned, "ReturnedModels", lambda *_: check)
     solution = SimpleNamespace(
         objective=1.0,
         agrees=lambda value, tol: value == 1.0,
         returned=lambda value, tol, rounding: (value, tol, rounding),
     )
-    model, returned = base._prove_returned(training, None, solution, 1e-6)
+    model, proved = returned.prove_returned(training, None, solution, 1e-6)
     assert model.coef == kept
-    assert returned == (objectives[kept], 1e-6, 0.1 * (kept + kept))
+    assert proved == (objectives[kept], 1e-6, 0.1 * (kept + kept))

@@ -1,7 +1,5 @@
 """What is returned is what was solved: models that are led back to it, origins of kernels, and what is assigned."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from problems import random_psd, related_tasks, with_gaps
@@ -12,7 +10,7 @@ from skmtl import MultiTaskRegressor
 from skmtl.estimators.base import assign, make_effort, make_settings, train
 from skmtl.estimators.clean import clean
 from skmtl.losses import Square
-from skmtl.solvers import training
+from skmtl.solvers.returned import ReturnedModels, whitened_tasks
 from skmtl.solvers.training import Model
 
 MODELS = {
@@ -34,14 +32,15 @@ def test_a_model_that_is_off_is_led_back_to_the_solution(name, intercept, layout
     weight = rng.uniform(0.5, 2.0, len(X)) if layout == "weights" else None
     estimator = MultiTaskRegressor("independent", alpha=1e-2, fit_intercept=intercept, **params)
     training = train(estimator, clean(estimator, X, Y, weight), Square())
-    solution = training.solve(make_settings(estimator, 3), make_effort(estimator))
-    right = training.model(solution)
+    settings = make_settings(estimator, 3)
+    solution = training.solve(settings, make_effort(estimator))
+    right, models = training.model(solution), ReturnedModels(training, settings, solution)
     size = np.abs(right.coef).max(axis=0)
     off = Model(right.coef + 0.3 * size * rng.standard_normal(right.coef.shape), right.intercept + intercept * 0.7)
-    expected = training.values(right.coef).sums + right.intercept
-    before = training.values(off.coef).sums + off.intercept
-    mended = training.refine(solution, off, training.values(off.coef))
-    after = training.values(mended.coef).sums + mended.intercept
+    expected = models.values(right.coef).sums + right.intercept
+    before = models.values(off.coef).sums + off.intercept
+    mended = models.refine(off, models.values(off.coef))
+    after = models.values(mended.coef).sums + mended.intercept
     scale = np.abs(expected - before).max(axis=0)
     assert np.all(scale > 1e-2 * size)
     # What no centred predictor can say, a constant without an intercept, is not mended.
@@ -127,14 +126,14 @@ def test_correlations_are_cosines_of_the_tasks_own_predictors(common, rng):
 def test_norms_are_of_the_structure_itself_however_small_beside_the_common_part(size, rng):
     """V'(A + c 11')V = I, where A and the common part are never summed."""
     A = size * random_psd(rng, 4)
-    V = training._whitened_tasks(SimpleNamespace(structure=A), SimpleNamespace(common=100.0)).astype(np.longdouble)
+    V = whitened_tasks(A, 100.0).astype(np.longdouble)
     sums = V.sum(axis=0)
     np.testing.assert_allclose((V.T @ A @ V + 100 * np.outer(sums, sums)).astype(float), np.eye(4), atol=1e-9)
 
 
 def test_a_structure_without_an_inverse_has_the_common_part_all_the_same():
     A = np.diag([1.0, 0.0, 2.0])
-    V = training._whitened_tasks(SimpleNamespace(structure=A), SimpleNamespace(common=0.5))
+    V = whitened_tasks(A, 0.5)
     np.testing.assert_allclose(V @ V.T, np.linalg.inv(A + 0.5), atol=1e-12)
-    V = training._whitened_tasks(SimpleNamespace(structure=A), SimpleNamespace(common=0.0))
+    V = whitened_tasks(A, 0.0)
     np.testing.assert_allclose(V @ V.T, np.diag([1.0, 0.0, 0.5]), atol=1e-12)

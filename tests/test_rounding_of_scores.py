@@ -17,8 +17,8 @@ from skmtl.estimators.clean import clean, reads_blocks
 from skmtl.features import make_feature_map
 from skmtl.losses import LOSSES, Square
 from skmtl.penalties import Fixed
-from skmtl.solvers import training as module
-from skmtl.solvers.training import Values
+from skmtl.solvers import returned
+from skmtl.solvers.returned import ReturnedModels, Values
 
 EPS = np.finfo(float).eps
 
@@ -34,22 +34,19 @@ def recompute(monkeypatch):
 def trained(estimator, loss, X, y, *, weight=None, tasks=None):
     blocks = reads_blocks(estimator, X, loss)
     made = train(estimator, clean(estimator, X, y, weight, tasks, blocks=blocks), loss)
-    n_tasks = made.labels.n_tasks
-    return (
-        made,
-        made.solve(make_settings(estimator, n_tasks), make_effort(estimator)),
-        make_settings(estimator, n_tasks),
-    )
+    settings = make_settings(estimator, made.labels.n_tasks)
+    solution = made.solve(settings, make_effort(estimator))
+    return made, solution, ReturnedModels(made, settings, solution)
 
 
 @pytest.mark.parametrize("entries", [1, 100, 2**23])
 def test_sizes_are_those_of_what_is_summed_up(entries, rng, monkeypatch):
     """However many rows are read at a time."""
-    monkeypatch.setattr(module, "BLOCK_ENTRIES", entries)
+    monkeypatch.setattr(returned, "BLOCK_ENTRIES", entries)
     X, Y = related_tasks(rng, 12, 3)
-    made, *_ = trained(MultiTaskRegressor(), Square(), X, Y)
+    *_, models = trained(MultiTaskRegressor(), Square(), X, Y)
     coef = rng.standard_normal((5, 3))
-    values = made.values(coef)
+    values = models.values(coef)
     np.testing.assert_allclose(values.sums, np.einsum("ij,jt->it", X, coef), rtol=1e-13, atol=1e-14)
     np.testing.assert_allclose(values.sizes, np.sum(np.abs(X[:, :, None] * coef), axis=1), rtol=1e-13)
 
@@ -70,7 +67,7 @@ def test_of_squares_rounding_is_that_of_errors(layout, rng):
         weight = (tasks[:, None] == np.arange(3)).astype(float)
     estimator = MultiTaskRegressor(Fixed(np.eye(3)), alpha=1e-2)
     y = Y[np.arange(20), tasks] if layout == "long" else Y
-    made, solution, settings = trained(
+    made, solution, models = trained(
         estimator, Square(), X, y, weight=weight if layout == "weights" else None, tasks=tasks
     )
     model = made.model(solution)
@@ -81,7 +78,7 @@ def test_of_squares_rounding_is_that_of_errors(layout, rng):
     errors = np.where(weight > 0.0, Y - sums - model.intercept, 0.0) / scale
     away = np.where(weight > 0.0, EPS * sizes / scale, 0.0)
     expected = 2.0 * np.linalg.norm(2.0 * weight * errors * away) + np.sum(weight * away**2)
-    found = made.rounding(solution, settings, model, Values(sums, sizes))
+    found = models.rounding(model, Values(sums, sizes))
     assert found == pytest.approx(expected / (weight.sum() / 3.0), rel=1e-6)
     assert found > 1e-7
 
@@ -90,15 +87,13 @@ def test_of_squares_rounding_is_that_of_errors(layout, rng):
 def test_margins_that_are_met_are_lost_on_either_side(loss, rng):
     """Beyond the margin a loss is flat, and before it, it grows: half of the scores are there but for rounding."""
     X, y = rng.standard_normal((20, 2)), np.arange(20) % 2
-    made, solution, settings = trained(MultiTaskClassifier(Fixed(np.eye(1)), loss=loss), LOSSES[loss](), X, y)
+    made, solution, models = trained(MultiTaskClassifier(Fixed(np.eye(1)), loss=loss), LOSSES[loss](), X, y)
     model, sign = made.model(solution), 2.0 * y[:, None] - 1.0
     met = Values(sign - model.intercept, np.full((20, 1), 0.01 / EPS))
-    assert made.rounding(solution, settings, model, met) == pytest.approx(
-        0.5 * (0.01 if loss == "hinge" else 0.01**2), rel=1e-6
-    )
+    assert models.rounding(model, met) == pytest.approx(0.5 * (0.01 if loss == "hinge" else 0.01**2), rel=1e-6)
     # Far beyond it nothing that rounding does is a loss.
     beyond = Values(3.0 * sign - model.intercept, met.sizes)
-    assert made.rounding(solution, settings, model, beyond) == 0.0
+    assert models.rounding(model, beyond) == 0.0
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e2, 1e4, 1e5])
@@ -165,7 +160,7 @@ def test_sums_over_blocks_know_how_large_scores_are(params, gaps, rng, blocks):
     """Means of |Z| |coef|; errors a then change the mean of squares r^2 by 2 sqrt(r^2 a^2) and a^2 at most."""
     X, Y = related_tasks(rng, 40, 3)
     Y = (with_gaps(rng, Y) if gaps else Y) * (1.0, 10.0, 0.1) + 5.0
-    made, solution, settings = trained(MultiTaskRegressor(Fixed(np.eye(3)), alpha=1e-2, **params), Square(), X, Y)
+    made, solution, models = trained(MultiTaskRegressor(Fixed(np.eye(3)), alpha=1e-2, **params), Square(), X, Y)
     model, known = made.model(solution), ~np.isnan(Y)
     share = known.mean(axis=1) / known.mean()
     Z = made.feature_map.transform(X)
@@ -175,7 +170,7 @@ def test_sums_over_blocks_know_how_large_scores_are(params, gaps, rng, blocks):
     away = made.feature_map.relative_error() * (sizes @ np.abs(model.coef)) / made.scaling.scale
     squares = np.sum(known.mean(axis=0) / known.mean() * away**2)
     expected = 2.0 * np.sqrt(squares * solution.objective) + squares
-    assert made.rounding_in_blocks(solution, settings, model) == pytest.approx(expected, rel=1e-6)
+    assert models.rounding_in_blocks(model) == pytest.approx(expected, rel=1e-6)
     assert expected > 1e-6
 
 

@@ -30,7 +30,8 @@ CONSTANTS = {
         "penalties/_graph_newton.py": "DENSE_SHARE",
         "solvers/design.py": "BLOCK",
         "solvers/held_out.py": "BLOCK_ENTRIES",
-        "solvers/training.py": "BLOCK_ENTRIES CONSTANT_ROWS",
+        "solvers/returned.py": "BLOCK_ENTRIES",
+        "solvers/training.py": "CONSTANT_ROWS",
         "solvers/moments.py": "LARGEST_GRAMS",
         "solvers/joint.py": "DIRECT_RIDGE LOOSE_STAGE_TOL",
         "solvers/newton_cg.py": "MAX_FACTOR",
@@ -51,7 +52,7 @@ CONSTANTS = {
         "solvers/interior_point.py": "MAX_STEPS PATIENCE",
         "solvers/curvature_inverse.py": "FEW_STEPS MANY_STEPS",
         "solvers/systems.py": "MAX_ROUNDS MAX_STEPS",
-        "estimators/base.py": "REFINEMENTS",
+        "solvers/returned.py": "REFINEMENTS",
     },
     TOLERANCES: {
         "penalties/_newton.py": "NOTHING_LEFT STAGE_TOL SMALLEST_THETA RESOLUTION ENOUGH_GAIN MODEL_SHARE",

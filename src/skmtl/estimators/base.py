@@ -27,6 +27,7 @@ from skmtl.features import KERNELS, KernelFacts, make_feature_map
 from skmtl.losses.base import Loss, check_loss
 from skmtl.objective import predictor_structure
 from skmtl.penalties import check_penalty
+from skmtl.solvers.returned import prove_returned
 from skmtl.solvers.solve import Interrupted, Solution
 from skmtl.solvers.training import Effort, Model, Settings, Training, single_tasks
 from skmtl.targets import Coding, TaskData
@@ -35,8 +36,6 @@ from skmtl.targets import Coding, TaskData
 UNKNOWN = KernelFacts()
 # Fitted attributes that not every fit sets.
 SOMETIMES = ("classes_", "coef_", "dual_coef_", "feature_coef_", "feature_names_in_", "landmarks_")
-# How often a model is refined whose objective is not the one that was certified.
-REFINEMENTS = 4
 
 
 class MultiTaskEstimator(LearnedTasks, DrawsRelations, BaseEstimator):
@@ -214,7 +213,7 @@ def check_labels(data: TaskData, loss: Loss, *, intercept: bool) -> None:
 
 def publish(estimator: Any, training: Training, settings: Settings, solution: Solution) -> Any:
     """Give an estimator what was learned, and warn where it is not what was asked for, or not what was proved."""
-    model, solution = _prove_returned(training, settings, solution, estimator.tol)
+    model, solution = prove_returned(training, settings, solution, estimator.tol)
     assign(estimator, training, settings, solution, model)
     if not solution.converged:
         advice = f"Raise max_iter (now {estimator.max_iter}), eps (now {estimator.eps_:.3g}) or tol."
@@ -296,31 +295,6 @@ def _spread_over_columns(coef: Array, data: TaskData) -> Array:
     full = np.zeros((data.n_features, coef.shape[1]))
     full[data.rows] = coef
     return full
-
-
-def _prove_returned(training: Training, settings: Settings, solution: Solution, tol: float) -> tuple[Model, Solution]:
-    """The model that is returned, and the solution with objective and gap of that very model.
-
-    The certificate speaks of coordinates in which the rows are centered and whitened. On the way back to the feature
-    map digits can be lost, for example where features are large beside their spread and the kernel is a polynomial.
-    """
-    model = training.model(solution)
-    if training.labels.in_blocks:
-        # For the objective of this very model another pass over all rows would be needed.
-        rounding = training.rounding_in_blocks(solution, settings, model)
-        return model, solution.returned(solution.objective, tol, rounding=rounding)
-    values = training.values(model.coef)
-    objective = training.objective(solution, settings, model, values)
-    for _ in range(REFINEMENTS):
-        if solution.agrees(objective, tol):
-            break
-        refined = training.refine(solution, model, values)
-        refined_values = training.values(refined.coef)
-        better = training.objective(solution, settings, refined, refined_values)
-        if not abs(better - solution.objective) < 0.5 * abs(objective - solution.objective):
-            break
-        model, values, objective = refined, refined_values, better
-    return model, solution.returned(objective, tol, rounding=training.rounding(solution, settings, model, values))
 
 
 def _predictions(coding: Coding, loss: Loss, F: Array) -> NDArray[Any]:

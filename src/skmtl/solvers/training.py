@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg
 
-from skmtl._linalg import SMALL_DECOMPOSITION, Array, Mask, eigh, single_threaded, without_rounding
+from skmtl._linalg import SMALL_DECOMPOSITION, Array, Mask, single_threaded
 from skmtl.features import FeatureMap
 from skmtl.losses import Loss
-from skmtl.objective import Problem, Supervised, predictor_structure
+from skmtl.objective import Problem, Supervised
 from skmtl.penalties import StructurePenalty
 from skmtl.solvers.blocks import BlockDesign
 from skmtl.solvers.design import Basis, check_square_and_symmetric, make_design
@@ -25,10 +24,6 @@ from skmtl.targets import TaskData, balance, standardize
 Callback = Callable[[dict[str, float]], None]
 # eps="auto" is this share of the mean squared norm of the independent tasks' predictors, which need not be exact.
 AUTO_EPS, AUTO_EPS_TOL = 1e-2, 1e-4
-# Numbers that rows may become at a time where nothing but their predictions is kept: 64 MB.
-BLOCK_ENTRIES = 2**23
-# How wrong sums of many errors may be, in deviations of their own.
-TWO_DEVIATIONS = 2.0
 # Rows from which constants are read where the kernel came from elsewhere.
 CONSTANT_ROWS = 64
 
@@ -58,13 +53,6 @@ class Model(NamedTuple):
 
     coef: Array
     intercept: Array
-
-
-class Values(NamedTuple):
-    """Z coef at the training rows and |Z| |coef|, the size of what is summed up, both of shape (n, n_tasks)."""
-
-    sums: Array
-    sizes: Array
 
 
 class Training:
@@ -97,7 +85,8 @@ class Training:
         labels = balance(data.labels) if balanced else data.labels
         self._single = single_tasks(labels, loss, intercept=intercept)
         self._single_constant = np.zeros(labels.n_tasks)
-        self._share, self._single_loss = 1.0, 0.0
+        # The share of the weights that is left without single tasks, and what these add to the objective.
+        self.share, self.loss_apart = 1.0, 0.0
         if self._single.any():
             # A free intercept would run away with such a task. It gets the log-odds of one more label of the other
             # class, or the logarithm of the mean with one more label, of one.
@@ -105,11 +94,11 @@ class Training:
             self._single_constant = sign * np.log1p(labels.sums(labels.weight))
             everything, labels = labels, _without(labels, self._single)
             # Without these labels n would be smaller, and alpha mean another thing to the other tasks.
-            self._share = float(labels.weight.sum() / everything.weight.sum())
+            self.share = float(labels.weight.sum() / everything.weight.sum())
             apart = everything.reweighted(self._single.astype(float))
             F = np.zeros_like(apart.y) + apart.spread(self._single_constant)
             n = float(everything.weight.sum()) / labels.n_tasks
-            self._single_loss = loss.value(apart.y, F, apart.weight) / n
+            self.loss_apart = loss.value(apart.y, F, apart.weight) / n
         self.labels, self.scaling = standardize(
             labels,
             center=intercept and loss.for_regression and loss.standardizes,
@@ -137,7 +126,7 @@ class Training:
 
     def supervised(self, alpha: float) -> tuple[Supervised, float]:
         """The supervised step and the automatic eps at one alpha; the last ones are kept."""
-        alpha = alpha / self._share
+        alpha = alpha / self.share
         if self._step is None:
             self._step = make_supervised(self.design, self.labels, self.loss, alpha, intercept=self.intercept)
             self._auto = auto_eps(self._step)
@@ -174,7 +163,7 @@ class Training:
             callback=callback,
             certify=certify,
         )
-        return solution.with_task_apart(self._share, self._single_loss) if self._single.any() else solution
+        return solution.with_task_apart(self.share, self.loss_apart) if self._single.any() else solution
 
     def follow(self, path: Iterable[Settings], effort: Effort, start: Array | None = None) -> list[Solution]:
         """Certified solutions along a path, each started from the one before."""
@@ -201,97 +190,9 @@ class Training:
         away = self.design.scores(coef)[rows] - self.feature_map.transform(self.data.X[rows]) @ lifted
         return Model(lifted, constant + away.mean(axis=0))
 
-    def values(self, coef: Array) -> Values:
-        """What coefficients on the feature map make of the training rows."""
-        X, step = self.data.X, max(BLOCK_ENTRIES // len(coef), 1)
-        blocks = (self.feature_map.transform(X[i : i + step]) for i in range(0, X.shape[0], step))
-        sums, sizes = zip(*((Z @ coef, abs(Z) @ abs(coef)) for Z in blocks), strict=True)
-        return Values(np.concatenate(sums), np.concatenate(sizes))
-
-    def objective(self, solution: Solution, settings: Settings, model: Model, values: Values) -> float:
-        """The objective of a model on the feature map, from its ``values`` at the training rows and its norm."""
-        scale, basis = self.scaling.scale, _whitened_tasks(solution, settings)
-        squares = self.feature_map.squared_norms(model.coef / scale @ basis, values.sums / scale @ basis)
-        cost = float(np.sum(squares)) + self.problem(settings).structure_cost(solution.structure)
-        return self._share * self._data_term(self._scores(model, values)) + self._single_loss + settings.alpha * cost
-
-    def rounding(self, solution: Solution, settings: Settings, model: Model, values: Values) -> float:
-        """How far the objective of a model may be from its value without rounding, where coefficients cancel."""
-        losses = self._rounding_of_losses(self._scores(model, values), values.sizes)
-        return self._rounding_of_norms(solution, settings, model) + self._share * losses
-
-    def rounding_in_blocks(self, solution: Solution, settings: Settings, model: Model) -> float:
-        """The same for square loss without the rows, from how large what is summed up is in the mean."""
-        away = self.feature_map.relative_error() * (self.design.sizes @ abs(model.coef)) / self.scaling.scale
-        total = self.labels.stats().total
-        squares = float(np.sum(total / total.mean() * away**2))
-        # Sums of errors r + a: 2 r a in the mean is at most 2 sqrt(r^2 a^2), and there is no more of r^2 than of all.
-        losses = 2.0 * np.sqrt(squares * abs(solution.objective)) + squares
-        return self._rounding_of_norms(solution, settings, model) + losses
-
-    def _rounding_of_norms(self, solution: Solution, settings: Settings, model: Model) -> float:
-        coef = model.coef / self.scaling.scale @ _whitened_tasks(solution, settings)
-        return settings.alpha * self.feature_map.rounding_of_norms(coef)
-
-    def _rounding_of_losses(self, F: Array, sizes: Array) -> float:
-        """What the data term may gain where scores F are rounded, each by itself, as sums of such sizes are."""
-        labels, error = self.labels, self.feature_map.relative_error()
-        away = error * self._arranged(sizes / self.scaling.scale)
-        slope = self.loss.gradient(labels.y, F, labels.weight)
-        along = np.abs(slope) * away
-        # As wrong as it can be is each score in the direction in which its loss grows, and in both where it is flat. Of
-        # slopes errors cancel as those of different rows do; what losses bend upwards adds up.
-        worst = max(self._data_term(F + np.where(up, away, -away)) for up in (slope > 0.0, slope >= 0.0))
-        bent = worst - self._data_term(F) - self._per_row(float(along.sum()))
-        # That of BLAS, of which squares do not overflow.
-        deviation = float(linalg.norm(along.ravel(), check_finite=False))
-        return TWO_DEVIATIONS * self._per_row(deviation) + max(bent, 0.0)
-
-    def _scores(self, model: Model, values: Values) -> Array:
-        """Scores for standardized labels, laid out like them."""
-        return self.scaling.scaled(self.labels, self._arranged(values.sums + model.intercept))
-
-    def _arranged(self, F: Array) -> Array:
-        """Numbers of rows and tasks, (n, n_tasks), laid out like the labels."""
-        return self.labels.arrange(F[np.arange(len(F)), self.labels.tasks] if self.labels.long else F)
-
-    def refine(self, solution: Solution, model: Model, values: Values) -> Model:
-        """The model with what its values miss of the solution's fitted once more."""
-        coef, constant = self.predictor(solution)
-        root = np.sqrt(self.labels.design_weight())[:, None]
-        missed = self.design.scores(coef) + constant - values.sums - model.intercept
-        middle = np.average(missed, axis=0, weights=root[:, 0] ** 2) if self.intercept else np.zeros_like(constant)
-        change = self.design.project(root * (missed - middle)) / np.sqrt(self.design.values)[:, None]
-        lifted = self.design.lift(change)
-        return Model(model.coef + lifted, model.intercept + middle - self.design.center @ lifted)
-
-    def _data_term(self, F: Array) -> float:
-        """(1/n) sum w V(y, f) for scores of standardized labels, laid out like them."""
-        return self._per_row(self.loss.value(self.labels.y, F, self.labels.weight))
-
-    def _per_row(self, total: float) -> float:
-        """A weighted sum over labels divided by n."""
-        return total * self.labels.n_tasks / float(self.labels.weight.sum())
-
     def basis(self, Z: Array) -> Array:
         """Basis functions Z of the feature map at new rows in the basis of the design, of shape (n, r)."""
         return np.asarray(self.design.locate(Z))
-
-
-def _whitened_tasks(solution: Solution, settings: Settings) -> Array:
-    """V, of shape (T, r), with VV' the pseudoinverse of the structure of predictors."""
-    # In the eigenbasis, so that directions in which the structure is small are not lost beside the others.
-    a, U = eigh(solution.structure)
-    if settings.common and without_rounding(a)[0] > 0.0:
-        # A may be lost in the sum A + c 11', and is not in VV' = A^-1, of which the direction V'1 is shortened.
-        V = U / np.sqrt(a)
-        ones = V.sum(axis=0)
-        length = float(np.linalg.norm(ones))
-        shorter = 1.0 / np.hypot(1.0, np.sqrt(settings.common) * length)
-        return np.asarray(V - (1.0 - shorter) * np.outer(V @ (ones / length), ones / length))
-    a, U = eigh(predictor_structure(solution.structure, settings.common))
-    there = without_rounding(a) > 0.0
-    return np.asarray(U[:, there] / np.sqrt(a[there]))
 
 
 def single_tasks(labels: Any, loss: Loss, *, intercept: bool) -> Mask:
