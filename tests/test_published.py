@@ -260,6 +260,7 @@ def test_names_of_features_are_kept_where_there_are_such_and_go_with_them(rng):
         ([2.0, 1.0], 1),
         ([2.0, 1.2, 1.15], 1),  # the last step gains too little to go on
         ([2.0, 3.0, 1.0], 0),  # a model that is worse is not taken
+        ([2.0, -3.0, 1.0], 0),  # on the other side neither
         ([0.5, 0.9, 1.01, 1.0], 3),  # from either side
         ([2.0, np.nan, 1.0], 0),
     ],

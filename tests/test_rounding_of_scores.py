@@ -83,17 +83,33 @@ def test_of_squares_rounding_is_that_of_errors(layout, rng):
     assert found > 1e-7
 
 
+@pytest.mark.parametrize("positive", [5, 15])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_margins_that_are_met_are_lost_on_either_side(loss, rng):
-    """Beyond the margin a loss is flat, and before it, it grows: half of the scores are there but for rounding."""
-    X, y = rng.standard_normal((20, 2)), np.arange(20) % 2
+def test_margins_that_are_met_are_lost_on_either_side(loss, positive, rng):
+    """Beyond the margin a loss is flat, and before it, it grows: labels of one class are there when all scores move."""
+    X, y = rng.standard_normal((20, 2)), (np.arange(20) < positive).astype(int)
     made, solution, models = trained(MultiTaskClassifier(Fixed(np.eye(1)), loss=loss), LOSSES[loss](), X, y)
     model, sign = made.model(solution), 2.0 * y[:, None] - 1.0
     met = Values(sign - model.intercept, np.full((20, 1), 0.01 / EPS))
-    assert models.rounding(model, met) == pytest.approx(0.5 * (0.01 if loss == "hinge" else 0.01**2), rel=1e-6)
+    assert models.rounding(model, met) == pytest.approx(0.75 * (0.01 if loss == "hinge" else 0.01**2), rel=1e-6)
     # Far beyond it nothing that rounding does is a loss.
     beyond = Values(3.0 * sign - model.intercept, met.sizes)
     assert models.rounding(model, beyond) == 0.0
+
+
+def test_norms_are_rounded_in_the_units_of_the_fit(rng):
+    """Of landmarks, whose coefficients c have norms that are wrong by some eps c^2 k(x, x)."""
+    X, Y = related_tasks(rng, 20, 2)
+    A = np.array([[2.0, 0.5], [0.5, 1.0]])
+    estimator = MultiTaskRegressor(Fixed(A), alpha=0.3, kernel="rbf", n_components=6, random_state=0)
+    made, solution, models = trained(estimator, Square(), X, Y * (1e3, 1e-3))
+    model = made.model(solution)
+    coef = model.coef / made.scaling.scale
+    # k(x, x) is one, and the structure weighs the tasks as in the norm.
+    gram = np.linalg.cholesky(np.linalg.inv(A)).T @ (coef.T @ coef) @ np.linalg.cholesky(np.linalg.inv(A))
+    expected = 0.3 * 10.0 * EPS * np.linalg.norm(gram)
+    nothing = Values(models.values(model.coef).sums, np.zeros((20, 2)))
+    assert models.rounding(model, nothing) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e2, 1e4, 1e5])
