@@ -25,6 +25,11 @@ def test_the_whole_inverse_undoes_the_hessian(rng):
     assert whole_inverse(np.diag([1.0, 1.0, -1.0]), np.eye(3)) is None
 
 
+@pytest.mark.parametrize("Q", [np.array([[-1.0, 1.0], [1.0, -1.0]]), np.zeros((2, 2)), np.full((2, 2), 1e-300)])
+def test_of_a_curvature_that_rounding_took_away_there_is_no_inverse(Q):
+    assert whole_inverse(np.eye(2), Q) is None
+
+
 def test_the_diagonal_holds_the_curvatures_along_single_entries(rng):
     P, Q = random_psd(rng, 4), random_psd(rng, 4)
     for t in range(4):

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from scipy import linalg
 
-from skmtl._linalg import Array, conjugate_gradients, eigh, inverse_spd, symmetric_part
+from skmtl._linalg import TINY, Array, conjugate_gradients, eigh, inverse_spd, symmetric_part
 from skmtl.penalties.base import ASK_EARLY, Certify, Smooth, SmoothPoint
 
 # Above this share of free entries the preconditioner that inverts the whole space pays.
@@ -84,13 +84,16 @@ def hessian_diagonal(P: Array, Q: Array) -> Array:
 
 
 def whole_inverse(P: Array, Q: Array) -> Callable[[Array], Array] | None:
-    """The inverse of D -> P D Q + Q D P over all symmetric matrices; None where rounding leaves P no factor."""
+    """The inverse of D -> P D Q + Q D P over all symmetric matrices; None where rounding leaves P or Q nothing."""
     # With X'PX = I and X'QX = diag(q) it is one division.
     try:
         q, X = linalg.eigh(Q, P, check_finite=False)
     except np.linalg.LinAlgError:
         return None
-    q = np.maximum(q, 1e-14 * q[-1])
+    smallest = 1e-14 * q[-1]
+    if smallest <= TINY:
+        return None
+    q = np.maximum(q, smallest)
     reciprocal = 1.0 / (q[:, None] + q[None, :])
     return lambda R: symmetric_part(X @ ((X.T @ R @ X) * reciprocal) @ X.T)
 
