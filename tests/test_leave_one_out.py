@@ -181,3 +181,19 @@ def test_a_row_with_all_the_weight_is_predicted_by_nothing(others, intercept, rn
     if intercept and others < 0.1:
         np.testing.assert_array_equal(error[0], Y[0])
     assert np.all(np.isfinite(roads[0].predict([(np.eye(3), 0.1)])))
+
+
+@pytest.mark.parametrize("alpha", [1e12, 1e-12])
+def test_labels_are_known_to_be_the_last_of_their_task_with_any_alpha(alpha, rng):
+    """Predictors of next to nothing leave the mean of the others, and a task of one label has none."""
+    n = 9
+    y = rng.standard_normal((n, 2))
+    weight = np.ones((n, 2))
+    weight[1:, 1] = 0.0
+    y = (y - np.average(y, axis=0, weights=weight)) * (weight > 0.0)
+    labels = TableLabels(y, weight)
+    design = make_design(LinearMap(), rng.standard_normal((n, 2)), np.ones(n), intercept=True, overwrite=False)
+    error, spread, _ = make_leave_one_out(design, labels, intercept=True).residuals(np.eye(2), alpha)
+    assert np.isfinite(spread).tolist() == [[True, False]] * n
+    if alpha > 1.0:
+        np.testing.assert_allclose(error[:, 0], y[:, 0] * n / (n - 1), rtol=1e-6)

@@ -39,7 +39,7 @@ from skmtl.model_selection.metric_choice import MetricSource
 from skmtl.model_selection.verdict import PairedScores, describe_verdict, judge_interval
 from skmtl.penalties import Independent, Sparse
 from skmtl.solvers.training import Effort, Settings
-from skmtl.targets.coding import find_classes
+from skmtl.targets.coding import find_classes, make_coding, signs
 
 
 def test_what_changes_nothing_is_told_by_the_larger_score():
@@ -211,3 +211,29 @@ def test_a_column_of_classes_in_a_table_of_one_is_taken_with_a_warning():
     with pytest.warns(DataConversionWarning):
         found = find_classes(0, None, y=np.array([["a"], ["b"], ["a"]]))
     assert found.classes.tolist() == found.weighted.tolist() == ["a", "b"]
+
+
+def test_a_class_that_has_no_weight_is_named_and_does_not_count():
+    found = find_classes(0, None, y=np.array(["a", "b", "a"]), weight=np.array([1.0, 0.0, 2.0]))
+    assert (found.classes.tolist(), found.weighted.tolist()) == (["a", "b"], ["a"])
+    with pytest.raises(ValueError, match="one class only"):
+        make_coding(found)
+
+
+def test_every_entry_of_an_indicator_matrix_is_looked_at():
+    np.testing.assert_array_equal(signs(np.array([[0, 1.0], [np.nan, 0]])), [[-1.0, 1.0], [np.nan, -1.0]])
+    with pytest.raises(ValueError, match="0"):
+        signs(np.array([[0, 1], [1, 2]]))
+
+
+def test_rows_that_know_most_are_dealt_first():
+    """Those that know one of two tasks come together in the fold that the one which knows both has left."""
+    known = np.array([[0, 1], [1, 0], [1, 1]], dtype=bool)
+    assert _deal_labels(known, 2).tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-300, 1e300])
+def test_two_labels_that_differ_vary(size):
+    assert metric._varies(size * np.array([1.0, 2.0]))
+    assert not metric._varies(size * np.array([1.0, 1.0]))
+    assert not metric._varies(size * np.ones(1))
