@@ -51,7 +51,10 @@ def test_constants_are_no_hiding_place_for_a_negative_eigenvalue(lowest):
 
 
 def test_a_kernel_that_is_negative_across_constants_is_refused():
-    """Each of its two blocks is positive, and the whole is not: 1'K1 = n, and e'Kv is larger than both allow, with one v or with two."""
+    """Each of its two blocks is positive, and the whole is not: 1'K1 = n, and e'Kv is larger than both allow.
+
+    With one v, or with two that are small enough each.
+    """
     V = helmert(N, full=True).T
     for across, allowed in [((0.99, 0.0), True), ((1.01, 0.0), False), ((0.8, 0.8), True), ((0.85, 0.85), False)]:
         core = np.diag([1.0, 1.0, 2.0, 2.0, 2.0, 2.0])
