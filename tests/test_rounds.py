@@ -140,6 +140,13 @@ def test_rounds_that_are_not_exact_may_lose(value):
     assert problem.steps[2][1] == FINEST
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_losses_within_the_tolerance_are_none(sign):
+    """Of an objective of either sign: rounds that lose less go on for as long as they may."""
+    values = [sign * (1.0 + 0.5 * TOL * k) for k in range(MOST_LOSSES + 6)]
+    assert play(Script(values), max_iter=MOST_LOSSES + 4)[1] == MOST_LOSSES + 4
+
+
 @pytest.mark.parametrize("loss", [0.5 * TOL, 2.0 * TOL])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_the_last_step_is_kept_unless_it_loses_more_than_the_tolerance(loss, sign):

@@ -1,6 +1,7 @@
 """Laws of screening: blocks solved apart are the optimum exactly where the rule between them says so."""
 
 from importlib import import_module
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -19,7 +20,7 @@ from skmtl.penalties import Sparse, _screening, sparse
 from skmtl.solvers import solve
 from skmtl.solvers.joint import solve_jointly
 from skmtl.solvers.ridge import Ridge
-from skmtl.solvers.screened import _JointBlocks
+from skmtl.solvers.screened import _JointBlocks, _lone_structures
 
 seeds = st.integers(0, 2**32 - 1)
 mus = st.sampled_from([0.0, 0.3, 0.6, 0.8, 0.9, 0.95])
@@ -355,3 +356,11 @@ def test_gaps_in_the_labels_do_not_keep_tasks_together(rng, monkeypatch):
     np.testing.assert_array_equal(screened.structure_ != 0.0, whole.structure_ != 0.0)
     assert screened.solution_.objective == pytest.approx(whole.solution_.objective, rel=2e-6)
     np.testing.assert_allclose(screened.structure_, whole.structure_, atol=1e-2 * np.abs(whole.structure_).max())
+
+
+def test_structures_of_lone_tasks_are_of_any_size():
+    """The roots of a^2 = ||b||^2 + eps, here of predictors whose norms do not change with a."""
+    energy, eps = np.array([1e8, 0.0, 1e-6, 1.0]), 1e-8
+    supervised = SimpleNamespace(diagonal_energy=lambda a, tol: energy)
+    found = _lone_structures(SimpleNamespace(n_tasks=4, eps=eps, supervised=supervised))
+    np.testing.assert_allclose(found, np.sqrt(energy + eps), rtol=0.01)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from problems import related_tasks
-from sklearn.exceptions import DataConversionWarning
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
 from skmtl import (
     MultiTaskClassifier,
@@ -24,6 +24,7 @@ from skmtl.losses import Square
 from skmtl.model_selection import (
     choose_parameters,
     compare,
+    interval_coverage,
     kernel_choice,
     landmark_choice,
     metric_choice,
@@ -36,10 +37,11 @@ from skmtl.model_selection.folds import _deal_labels
 from skmtl.model_selection.gains import _best_method
 from skmtl.model_selection.held_out import _beyond
 from skmtl.model_selection.metric_choice import MetricSource
+from skmtl.model_selection.stability import _learn_half
 from skmtl.model_selection.verdict import PairedScores, describe_verdict, judge_interval
 from skmtl.penalties import Independent, Sparse
 from skmtl.solvers.training import Effort, Settings
-from skmtl.targets.coding import find_classes, make_coding, signs
+from skmtl.targets.coding import ClassCoding, find_classes, make_coding, signs
 
 
 def test_what_changes_nothing_is_told_by_the_larger_score():
@@ -161,6 +163,8 @@ def test_a_choice_says_which_kernels_it_tries(kernels, words, rng):
     choose_parameters(*related_tasks(rng, 30, 2), search=search, kernels=kernels, callback=states.append)
     parts = [state for state in states if "part" in state]
     assert parts
+    # Whether there is something left to do after the first half or not, it is told to be over.
+    assert [state["done"] for state in states if "part" not in state] == [1, 2]
     assert all(state["part"].startswith(words) and state["done"] <= 1.0 for state in parts)
 
 
@@ -237,3 +241,41 @@ def test_two_labels_that_differ_vary(size):
     assert metric._varies(size * np.array([1.0, 2.0]))
     assert not metric._varies(size * np.array([1.0, 1.0]))
     assert not metric._varies(size * np.ones(1))
+
+
+def test_a_score_of_zero_speaks_for_the_first_class():
+    """As in scikit-learn."""
+    coding = ClassCoding(np.array(["no", "yes"]), one_vs_all=False)
+    assert coding.decode(np.array([-1.0, 0.0, 1e-300])).tolist() == ["no", "no", "yes"]
+
+
+@pytest.mark.parametrize("kernel", ["auto", "rbf", ["laplacian", "linear"]])
+def test_a_search_starts_from_a_plain_model(kernel):
+    """All that is searched over is left out; kernels are tried from the first one on."""
+    search = MultiTaskRegressorCV("sparse", kernel=kernel, metric_rounds=[1, 2], metric_rule="evidence")
+    model = search.model()
+    found = model.penalty, model.metric_rounds, model.metric_rule, model.kernel
+    first = {"auto": "linear", "rbf": "rbf"}.get(str(kernel), "laplacian")
+    assert found == ("independent", 0, "slopes", first)
+
+
+def test_folds_that_judge_intervals_say_nothing_of_convergence(rng):
+    X, Y = related_tasks(rng, 40, 2)
+    est = MultiTaskRegressor(max_iter=1, tol=1e-12, solver="alternating")
+    with pytest.warns(ConvergenceWarning):
+        est.fit(X, Y)
+    assert len(interval_coverage(est, X, Y, coverages=[0.5])) == 80
+
+
+def test_halves_are_learned_while_there_is_room_for_their_edges():
+    """As many edges as there is room for are not too many; the first structure with more is the last."""
+    path = [SimpleNamespace(edges=k) for k in range(4)]
+
+    def solve(settings, effort, start):
+        A = np.eye(4)
+        A[0, 1 : 1 + settings.edges] = A[1 : 1 + settings.edges, 0] = 0.5
+        return SimpleNamespace(structure=A)
+
+    source = SimpleNamespace(model=MultiTaskRegressor(), training=lambda half: SimpleNamespace(solve=solve))
+    assert len(_learn_half(source, path, np.arange(3), np.full(4, 1.0))) == 3
+    assert len(_learn_half(source, path, np.arange(3), np.full(4, 3.0))) == 4

@@ -18,7 +18,14 @@ from skmtl.solvers.observed import ObservedRows, TaskBasis
 from skmtl.solvers.observed_moments import ObservedMoments
 from skmtl.solvers.posterior import CompletePosterior, FeaturePosterior, LabelPosterior
 from skmtl.solvers.ridge import Ridge
-from skmtl.solvers.systems import FeatureSystem, IterativeSystem, LabelFactor, MeanSystem, Predictors
+from skmtl.solvers.systems import (
+    FeatureSystem,
+    IterativeSystem,
+    LabelFactor,
+    MeanSystem,
+    Predictors,
+    dual_coefficients,
+)
 from skmtl.solvers.task_blocks import TaskBlockSystem
 from skmtl.solvers.task_factors import TaskFactor
 from skmtl.targets import LongLabels, TableLabels
@@ -205,6 +212,8 @@ def test_sums_of_observed_rows_are_those_of_the_formulas(layout, by_grams, rng, 
         W = rng.standard_normal((RANK, N_TASKS))
         curved, rough = observed.curve(W), observed.curve_roughly(W)
         np.testing.assert_allclose(rough, curved, rtol=1e-4, atol=1e-4)
+        # Products with rows are taken in single precision, those with sums that are there anyway are not.
+        assert np.array_equal(rough, curved) == by_grams
         total = labels.design_weight().sum()
         assert observed.n == pytest.approx(labels.weight.sum() / N_TASKS)
         assert observed.n_rows == N_ROWS
@@ -487,3 +496,17 @@ def test_posteriors_know_how_many_numbers_a_row_takes(rng):
     assert LabelPosterior(observed.entries(), A, 0.3).width == 3 * n_labels * N_TASKS + N_TASKS**2
     by_features = FeaturePosterior(observed, A, 0.3, 2, np.full(N_TASKS, np.inf))
     assert by_features.width == 2 + 2 * RANK * N_TASKS + N_TASKS**2
+
+
+@pytest.mark.parametrize("ridge", [1.0, 1e3])
+def test_coefficients_from_a_factor_of_another_structure_are_as_exact_as_was_asked_for(ridge, rng):
+    """Relative to the norm of the predictors, however small that is beside their errors."""
+    labels, gap = make_labels(rng, "ridge", "gaps"), 1e-4
+    rows = rng.standard_normal((N_ROWS, RANK))
+    entries = ObservedRows(rows, np.sum(rows**2, axis=0), labels, intercept=False).entries()
+    A, other = random_psd(rng, N_TASKS), random_psd(rng, N_TASKS)
+    factor = LabelFactor(entries, other, ridge)
+    start = factor.solve(entries.y)
+    c = dual_coefficients(factor, entries, A, ridge, start, gap)
+    left = entries.y - entries.mixed(c, A) - ridge * entries.inverse_weight * c
+    assert np.sum(left**2 / entries.inverse_weight) <= gap * ridge * float(start @ entries.mixed(start, other))
