@@ -185,12 +185,16 @@ def test_nothing_of_an_earlier_fit_is_left(search, rng):
     assert not hasattr(est, "dual_coef_")
 
 
+@pytest.mark.parametrize("alpha", [1e-6, 1e-3, 1e-2, 0.1])
 @pytest.mark.parametrize("degree", [2, 3])
 @pytest.mark.parametrize(
     ("mean", "spread"), [(2005.0, 9.0), ([5e5, 5e6, 0.0], 2e3), (2000.0, 1.0), (1e8, 1.0)], ids=str
 )
-def test_features_far_from_zero_are_fitted_rightly_or_with_a_warning(degree, mean, spread, rng):
-    """Years, metres: R2 on new rows is that of standardized features to 0.01, or the fit says that digits were lost."""
+def test_features_far_from_zero_are_fitted_rightly_or_with_a_warning(degree, mean, spread, alpha, rng):
+    """Years, metres: R2 on new rows is that of standardized features to 0.01, or the fit says what to do.
+
+    Either digits were lost, or none were and the kernel is all but linear there: one sentence, not both.
+    """
     U = rng.standard_normal((160, 3))
     Y = np.c_[U[:, 0] + 0.5 * U[:, 1] ** 2, U[:, 0] * U[:, 1], U[:, 2]] + 0.1 * rng.standard_normal((160, 3))
     X = np.asarray(mean) + spread * U
@@ -198,11 +202,31 @@ def test_features_far_from_zero_are_fitted_rightly_or_with_a_warning(degree, mea
     for rows in (X, StandardScaler().fit(X[:80]).transform(X)):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            est = MultiTaskRegressor(kernel="poly", degree=degree, alpha=1e-3).fit(rows[:80], Y[:80])
+            est = MultiTaskRegressor(kernel="poly", degree=degree, alpha=alpha).fit(rows[:80], Y[:80])
         scores.append(est.score(rows[80:], Y[80:]))
         warned.append([str(one.message) for one in caught])
     assert not warned[1]
-    assert scores[0] > scores[1] - 0.01 or any("lost to rounding" in message for message in warned[0])
+    assert len(warned[0]) <= 1
+    said = "".join(warned[0])
+    assert scores[0] > scores[1] - 0.01 or ("Standardize" in said and ("rounding" in said or "all but linear" in said))
+
+
+@pytest.mark.parametrize("n_components", [None, 20])
+@pytest.mark.parametrize(("kernel", "degree"), [("poly", 2), ("polynomial", 3), ("poly", 1), ("rbf", 3), ("linear", 3)])
+@pytest.mark.parametrize("mean", [0.0, 3.0, 100.0])
+def test_polynomials_far_from_zero_are_said_to_be_all_but_linear(mean, kernel, degree, n_components, rng):
+    """On landmarks too; not lines, nor kernels that do not bend less for where features are."""
+    X, Y = far_away(rng, mean)
+    est = MultiTaskRegressor(
+        kernel=kernel, degree=degree, gamma=1.0, alpha=1.0, n_components=n_components, random_state=0
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        est.fit(X, Y)
+    bends = "poly" in kernel and degree > 1
+    assert [str(one.message).startswith(f"kernel='{kernel}' is all but linear") for one in caught] == (
+        [True] if bends and mean == 100.0 else []
+    )
 
 
 def test_distances_of_years_are_exact_enough(rng):

@@ -112,6 +112,7 @@ def test_norms_are_rounded_in_the_units_of_the_fit(rng):
     assert models.rounding(model, nothing) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:.*all but linear")
 @pytest.mark.parametrize("offset", [0.0, 1e2, 1e4, 1e5])
 @pytest.mark.parametrize("params", [{}, {"n_components": 8, "random_state": 0}, {"fit_intercept": False}])
 @pytest.mark.parametrize("kernel", ["poly", "rbf"])
@@ -190,6 +191,7 @@ def test_sums_over_blocks_know_how_large_scores_are(params, gaps, rng, blocks):
     assert expected > 1e-6
 
 
+@pytest.mark.filterwarnings("ignore:.*all but linear")
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("offset", [0.0, 1e2, 1e5])
 def test_what_is_certified_in_blocks_is_so_with_all_digits(offset, seed, recompute, blocks):

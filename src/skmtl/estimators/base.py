@@ -212,7 +212,7 @@ def check_labels(data: TaskData, loss: Loss, *, intercept: bool) -> None:
 
 
 def publish(estimator: Any, training: Training, settings: Settings, solution: Solution) -> Any:
-    """Give an estimator what was learned, and warn where it is not what was asked for, or not what was proved."""
+    """Give an estimator what was learned, and warn where it is not what was asked for, proved, or useful."""
     model, solution = prove_returned(training, settings, solution, estimator.tol)
     assign(estimator, training, settings, solution, model)
     if not solution.converged:
@@ -220,6 +220,8 @@ def publish(estimator: Any, training: Training, settings: Settings, solution: So
         if solution.lost:
             advice = f"Standardize the features, raise alpha (now {settings.alpha:.3g}), or use another kernel."
         warnings.warn(f"{solution.status} {advice}", ConvergenceWarning, stacklevel=3)
+    elif advice := training.feature_map.advice():
+        warnings.warn(advice, UserWarning, stacklevel=3)
     return estimator
 
 

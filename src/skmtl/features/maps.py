@@ -35,10 +35,14 @@ EPS = float(np.finfo(float).eps)
 LARGEST_PRODUCTS = 100.0
 # Up to this condition of K_mm, what is lost of sums that are taken with K_mm for a metric is below their rounding.
 SAFE_CONDITION = 1e5
+# The two names of scikit-learn.
+POLYNOMIALS = ("poly", "polynomial")
 # Exact kernels of so few rows need less than 24 MB, and nobody asks whether there is room for them.
 ROWS_THAT_FIT = 1000
-# The squared distance of features from zero, relative to their variance, beyond which polynomials lose digits.
+# The squared distance of features from zero, relative to their variance, beyond which polynomials lose digits, and
+# beyond which they are all but linear: what bends weighs less than a thousandth of what is straight.
 FAR = 10.0
+TOO_FAR = 1000.0
 
 
 class FeatureMap(BaseEstimator):
@@ -68,6 +72,10 @@ class FeatureMap(BaseEstimator):
     def rank(self) -> float:
         """The largest rank that the kernel can have on any rows, of a map that is fitted."""
         return np.inf
+
+    def advice(self) -> str:
+        """What should be told of the rows that the map is fitted to, as a sentence; empty where there is nothing."""
+        return ""
 
     def size(self, X: Any, *, center: bool) -> float:
         """The mean of the diagonal of the kernel on the rows of X; of features about their mean with ``center``."""
@@ -162,8 +170,7 @@ class KernelMap(FeatureMap):
     def fit(self, X: Array) -> Self:
         self.X_fit_, self.origin_ = X, _mean_row(X)
         # Polynomials of features near zero lose nothing, and are quicker as they are.
-        about = 0.0 if sparse.issparse(X) else float(np.sum(np.var(X, axis=0)))
-        self.far_ = bool(self.origin_ @ self.origin_ > FAR * about)
+        self.far_ = _is_far(X, FAR)
         return self
 
     def transform(self, X: Array) -> Array:
@@ -176,9 +183,18 @@ class KernelMap(FeatureMap):
 
     def rank(self) -> float:
         degree = (self.params or {}).get("degree", 3)
-        if self.kernel not in ("poly", "polynomial") or not can_expand(degree):
+        if self.kernel not in POLYNOMIALS or not can_expand(degree):
             return np.inf
         return float(comb(self.X_fit_.shape[1] + int(degree), int(degree)))
+
+    def advice(self) -> str:
+        degree = (self.params or {}).get("degree", 3)
+        if self.kernel not in POLYNOMIALS or degree <= 1 or not _is_far(self.scaled(self.X_fit_), TOO_FAR):
+            return ""
+        return (
+            f"kernel={self.kernel!r} is all but linear on features that are as far from zero, beside their spread, as "
+            "these. Standardize the features."
+        )
 
     def size(self, X: Any, *, center: bool) -> float:
         return float(np.mean(kernel_diagonal(X, self.evaluate)))
@@ -237,7 +253,7 @@ class KernelMap(FeatureMap):
 
     def _expands(self, X: Any) -> bool:
         """Whether the kernel is a polynomial that is seen from the origin."""
-        polynomial = self.kernel in ("poly", "polynomial") and self.far_ and not sparse.issparse(X)
+        polynomial = self.kernel in POLYNOMIALS and self.far_ and not sparse.issparse(X)
         return polynomial and self.up_to_constants and can_expand((self.params or {}).get("degree", 3))
 
     def _moved(self, X: Any) -> Any:
@@ -379,6 +395,12 @@ def make_feature_map(
     if kernel == "precomputed":
         return PrecomputedMap()
     return KernelMap(kernel, params, feature_scale, up_to_constants)
+
+
+def _is_far(X: Any, ratio: float) -> bool:
+    """Whether the squared distance of the rows from zero is more than so many times their variance; no if sparse."""
+    mean = _mean_row(X)
+    return bool(mean @ mean > ratio * (0.0 if sparse.issparse(X) else float(np.sum(np.var(X, axis=0)))))
 
 
 def _mean_row(X: Any) -> Array:
