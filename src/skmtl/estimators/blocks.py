@@ -60,7 +60,8 @@ def clean_blocks(witness: Any, X: Any, y: Any, sample_weight: Any, tasks: Any) -
 
     ``witness`` is told the number and the names of the features.
     """
-    table = open_table(witness, X, y, sample_weight, tasks, reset=True)
+    given = witness, X, y, sample_weight, tasks
+    table = open_on_cluster(*given, reset=True) if is_dask(X) else _open_memory(*given)
     read = _read_classes if is_classifier(witness) else _read_numbers
     coding, names, encode = read(table, long=tasks is not None)
     labels = BlockLabels.from_rows(table.rows, LabelReader(len(names), encode))
@@ -91,10 +92,26 @@ def _read_classes(table: OpenTable, *, long: bool) -> tuple[Coding, NDArray[Any]
     return coding, table.names if long else coding.task_names(), coding.encode_column
 
 
-def open_table(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any, *, reset: bool) -> OpenTable:
-    """The table of X, y and what goes with it; with ``reset`` the estimator is told its features, else asked."""
-    opener = _open_dask if is_dask(X) else _open_memory
-    return opener(estimator, X, y, sample_weight, tasks, reset=reset)
+def open_on_cluster(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any, *, reset: bool) -> OpenTable:
+    """The table of Dask collections; with ``reset`` the estimator is told its features and tasks, else asked."""
+    import dask.array as da
+
+    _check_features(estimator, X, reset=reset)
+    columns = {"y": y}
+    if sample_weight is not None:
+        columns["weight"] = sample_weight
+    names = check_task_names(y, y.shape[1] if y.ndim == 2 else 1)
+    if tasks is not None:
+        values = getattr(tasks, "values", tasks)
+        if reset:
+            found = np.asarray(da.unique(values))
+            names = check_tasks(found, len(found))[1]
+        else:
+            names = estimator.task_names_
+        columns["tasks"] = _codes(tasks, names)
+    rows = DaskRows.from_collections(X, columns, getattr(estimator, "feature_names_in_", None))
+    _check_shape(y.shape, long=tasks is not None)
+    return OpenTable(rows, names, y.ndim == 1)
 
 
 def open_rows(
@@ -116,8 +133,8 @@ def open_rows(
     return MemoryRows(X, {**own, **(columns or {})}, names=names)
 
 
-def _open_memory(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any, *, reset: bool) -> OpenTable:
-    _check_features(estimator, X, reset=reset)
+def _open_memory(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any) -> OpenTable:
+    _check_features(estimator, X, reset=True)
     array, labels = _array(X), np.asarray(numbers_in(y))
     _check_shape(labels.shape, long=tasks is not None)
     check_rows(labels, array.shape[0])
@@ -127,34 +144,10 @@ def _open_memory(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any,
         columns["weight"] = check_weight(sample_weight, array, None if tasks is not None else n_columns)
     if tasks is None:
         names = check_task_names(y, n_columns)
-    elif reset:
-        columns["tasks"], names = check_tasks(tasks, array.shape[0])
     else:
-        names = estimator.task_names_
-        columns["tasks"] = match_tasks(tasks, names, array.shape[0])
+        columns["tasks"], names = check_tasks(tasks, array.shape[0])
     rows = MemoryRows(array, columns, names=getattr(estimator, "feature_names_in_", None))
     return OpenTable(rows, names, labels.ndim == 1)
-
-
-def _open_dask(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any, *, reset: bool) -> OpenTable:
-    import dask.array as da
-
-    _check_features(estimator, X, reset=reset)
-    columns = {"y": y}
-    if sample_weight is not None:
-        columns["weight"] = sample_weight
-    names = check_task_names(y, y.shape[1] if y.ndim == 2 else 1)
-    if tasks is not None:
-        values = getattr(tasks, "values", tasks)
-        if reset:
-            found = np.asarray(da.unique(values))
-            names = check_tasks(found, len(found))[1]
-        else:
-            names = estimator.task_names_
-        columns["tasks"] = _codes(tasks, names)
-    rows = DaskRows.from_collections(X, columns, getattr(estimator, "feature_names_in_", None))
-    _check_shape(y.shape, long=tasks is not None)
-    return OpenTable(rows, names, y.ndim == 1)
 
 
 def _codes(tasks: Any, names: Any) -> Any:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmtl._linalg import Array
 from skmtl._validation import check_weight, is_dask, match_tasks
 from skmtl.estimators.base import MultiTaskEstimator
-from skmtl.estimators.blocks import open_table
+from skmtl.estimators.blocks import open_on_cluster
 from skmtl.estimators.calibration import calibrate
 from skmtl.estimators.predict import Predict, coefficients, predict_scores
 from skmtl.estimators.score import Hits, labels_like
@@ -304,7 +304,7 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
         return float(np.average(right, weights=check_weight(sample_weight, prediction)))
 
     def _score_blocks(self, X: Any, y: Any, sample_weight: Any, tasks: Any) -> float:
-        table = open_table(self, X, y, sample_weight, tasks, reset=False)
+        table = open_on_cluster(self, X, y, sample_weight, tasks, reset=False)
         predict = Predict(self.feature_map_, coefficients(self), self.intercept_, self.coding_.predictions)
         right, total = table.rows.reduce(Hits(predict), np.add, width=len(predict.coef) + table.rows.shape[1])
         return float(right / total)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmtl._linalg import Array, mean_known
 from skmtl._validation import check_weight, is_dask, match_tasks
 from skmtl.estimators.base import MultiTaskEstimator
-from skmtl.estimators.blocks import open_table
+from skmtl.estimators.blocks import open_on_cluster
 from skmtl.estimators.predict import Predict, coefficients
 from skmtl.estimators.score import Errors, labels_like
 from skmtl.estimators.uncertainty import find_evidence, score_quantiles, uncertain
@@ -351,7 +351,7 @@ class MultiTaskRegressor(RegressorMixin, MultiTaskEstimator):
         return mean_known(ErrorSums.from_labels(labels, prediction.reshape(Y.shape)).r2())
 
     def _score_blocks(self, X: Any, y: Any, sample_weight: Any, tasks: Any) -> float:
-        table = open_table(self, X, y, sample_weight, tasks, reset=False)
+        table = open_on_cluster(self, X, y, sample_weight, tasks, reset=False)
         predict = Predict(self.feature_map_, coefficients(self), self.intercept_, partial(_two_columns, self.loss_))
         # Tasks of rows choose among predictions; labels are read as they stand.
         errors = Errors(predict, LabelReader(len(self.task_names_), as_numbers))
