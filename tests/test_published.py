@@ -174,6 +174,41 @@ def test_interrupted_later_it_gives_the_best_model_so_far(solver, rng):
         assert errors + est.alpha * norm == pytest.approx(est.solution_.objective, rel=1e-3)
 
 
+def interrupted(estimator, X, Y):
+    """The solution of a fit that is interrupted at its last certificate, and of the same fit left alone."""
+    states = []
+    whole = estimator.set_params(callback=states.append).fit(X, Y).solution_
+    left = len(states)
+
+    def stop(state):
+        nonlocal left
+        left -= 1
+        if left == 0:
+            raise KeyboardInterrupt
+
+    return estimator.set_params(callback=stop).fit(X, Y).solution_, whole
+
+
+def test_an_interrupted_fit_has_tasks_of_one_class_in_its_certificate(rng):
+    X, Y = related_tasks(rng, 60, 4)
+    Y = np.where(np.arange(4) == 3, 1.0, Y > 0.0)
+    with pytest.warns(UserWarning, match="all labels of 'y3' are of one class"):
+        solution, whole = interrupted(MultiTaskClassifier(loss="logistic", alpha=1e-3, tol=1e-9), X, Y)
+    assert solution.converged
+    assert solution.objective == pytest.approx(whole.objective, rel=1e-9)
+    assert solution.lower_bound == pytest.approx(whole.objective, rel=1e-9)
+
+
+def test_an_interrupted_fit_says_what_rounding_hides(rng):
+    """Its bound is that of the same fit, left alone."""
+    X, Y = rng.standard_normal((40, 2)), rng.standard_normal((40, 3))
+    with pytest.warns(ConvergenceWarning):
+        solution, whole = interrupted(MultiTaskRegressor(kernel="rbf", gamma=1e-3, alpha=1e-9), X, Y)
+    assert whole.lost
+    assert not solution.converged
+    assert solution.lower_bound == pytest.approx(whole.lower_bound, rel=1e-6)
+
+
 @pytest.mark.parametrize("search", [False, True])
 def test_nothing_of_an_earlier_fit_is_left(search, rng):
     X, Y = related_tasks(rng, 30, 2)

@@ -65,7 +65,9 @@ def solve(
     except KeyboardInterrupt:
         if progress.best is None:
             raise
-        raise Interrupted(Solution.interrupted(progress.best, tol=tol, history=progress.history())) from None
+        with np.errstate(over="ignore", invalid="ignore"):
+            best = _account_for_rounding(whole, progress.best, tol)
+        raise Interrupted(Solution.interrupted(best, tol=tol, history=progress.history())) from None
     if solved and proof.gap > tol:
         return Solution.lost_to_rounding(proof, tol=tol, n_iter=n_iter, history=progress.history())
     return Solution.from_proof(proof, tol=tol, n_iter=n_iter, max_iter=max_iter, history=progress.history())

@@ -18,7 +18,7 @@ from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.newton_cg import NewtonStep
 from skmtl.solvers.observed import ObservedRows
 from skmtl.solvers.ridge import Ridge
-from skmtl.solvers.solve import Solution, solve
+from skmtl.solvers.solve import Interrupted, Solution, solve
 from skmtl.targets import TaskData, balance, standardize
 
 Callback = Callable[[dict[str, float]], None]
@@ -154,15 +154,22 @@ class Training:
 
         Without ``certify`` nothing is proved: the solution is as good as comparing it with others needs.
         """
-        solution = solve(
-            self.problem(settings),
-            solver=effort.solver,
-            start=start,
-            tol=effort.tol,
-            max_iter=effort.max_iter,
-            callback=callback,
-            certify=certify,
-        )
+        try:
+            solution = solve(
+                self.problem(settings),
+                solver=effort.solver,
+                start=start,
+                tol=effort.tol,
+                max_iter=effort.max_iter,
+                callback=callback,
+                certify=certify,
+            )
+        except Interrupted as stop:
+            raise Interrupted(self._with_single_tasks(stop.solution)) from None
+        return self._with_single_tasks(solution)
+
+    def _with_single_tasks(self, solution: Solution) -> Solution:
+        """The same with the tasks that were set apart, where there are any."""
         return solution.with_task_apart(self.share, self.loss_apart) if self._single.any() else solution
 
     def follow(self, path: Iterable[Settings], effort: Effort, start: Array | None = None) -> list[Solution]:
