@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import (
     pairwise_kernels,
 )
 
-from skmtl.features import KERNELS, check_kernel, make_feature_map
+from skmtl.features import KERNELS, KernelMap, check_kernel, make_feature_map
 from skmtl.model_selection.candidates import default_gammas
 
 NAMED = sorted(set(KERNELS) - {"precomputed"})
@@ -37,6 +37,14 @@ def test_the_table_holds_the_kernels_of_scikit_learn():
 def test_parameters_are_those_of_the_function(name):
     signature = inspect.signature(inspect.unwrap(PAIRWISE_KERNEL_FUNCTIONS[name]))
     assert set(KERNELS[name].parameters) == set(signature.parameters) & {"gamma", "degree", "coef0"}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMED if KERNELS[name].parameters])
+def test_parameters_that_are_not_given_are_those_of_scikit_learn(name, rng):
+    X = rows(rng)
+    own = KernelMap(name).parameters(X.shape[1])
+    given = {parameter: own[parameter] for parameter in KERNELS[name].parameters}
+    np.testing.assert_allclose(pairwise_kernels(X, metric=name, **given), pairwise_kernels(X, metric=name), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMED if KERNELS[name].sparse_rows])

@@ -9,14 +9,16 @@ differs from it by functions of x alone and of z alone. Coefficients that sum to
 intercepts on all rows do, make the same functions of both, up to constants.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import comb
 from typing import Any
 
 import numpy as np
-from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances, rbf_kernel
 
 from skmtl._linalg import Array
 from skmtl._parameters import is_function
@@ -28,6 +30,47 @@ Kernel = str | Callable[..., float]
 DIAGONAL_BLOCK = 64
 # Binomials of higher degrees cost more than they save.
 LARGEST_DEGREE = 8
+# Squared norms of rows, times gamma, above which products of rows cost a Gaussian more than two digits: its distances
+# are then taken from differences, some times slower.
+LARGEST_PRODUCTS = 100.0
+
+Params = Mapping[str, float]
+
+
+def gaussian(X: Any, Z: Any, params: Params) -> Array:
+    """exp(-gamma |x - z|^2) of rows near zero, with the digits of narrow ones."""
+    gamma = params["gamma"]
+    if _is_narrow(X, Z, gamma):
+        return np.asarray(np.exp(-gamma * cdist(X, Z, "sqeuclidean")))
+    return np.asarray(rbf_kernel(X, Z, gamma))
+
+
+def gaussian_error(X: Any, params: Params) -> float:
+    """Errors of squared distances that are taken from products of rows are relative to the products."""
+    gamma = params["gamma"]
+    return 1.0 if _is_narrow(X, X, gamma) else 1.0 + _largest_product(X, gamma)
+
+
+def _is_narrow(X: Any, Z: Any, gamma: float) -> bool:
+    """Whether a Gaussian of dense rows shows what squared distances lose when they are taken from products of rows."""
+    dense = not (sparse.issparse(X) or sparse.issparse(Z))
+    return dense and _largest_product(Z, gamma) > LARGEST_PRODUCTS
+
+
+def _largest_product(X: Any, gamma: float) -> float:
+    """The largest squared norm of the rows, times gamma."""
+    squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
+    return gamma * float(np.max(squares, initial=0.0))
+
+
+def polynomial_error(X: Any, params: Params) -> float:
+    """A power is as wrong as its base times the degree, and by a rounding of its own; half of it, for errors cancel."""
+    return 0.5 * (1.0 + params["degree"])
+
+
+def usual_error(X: Any, params: Params) -> float:
+    """That of one rounding."""
+    return 1.0
 
 
 @dataclass(frozen=True)
@@ -47,6 +90,14 @@ class KernelFacts:
         searched around one over their median. None where gamma is not searched.
     of_differences : bool
         Whether k depends on the difference of two rows alone, so that all rows may be moved.
+    polynomial : bool
+        Whether it is (gamma x'z + coef0)^degree, so that it has a rank, and can be seen from an origin.
+    default_gamma : float or None
+        What ``pairwise_kernels`` takes for gamma where none is given; None is one over the number of features.
+    evaluate : callable or None
+        k at pairs of rows, from these and all parameters, where ``pairwise_kernels`` would lose digits.
+    error : callable
+        How wrong k is for rounding, relative to its size and in roundings, on rows and with all parameters.
     """
 
     parameters: tuple[str, ...] = ()
@@ -54,20 +105,31 @@ class KernelFacts:
     positive: bool = True
     distances: Callable[[Any], Array] | None = None
     of_differences: bool = False
+    polynomial: bool = False
+    default_gamma: float | None = None
+    evaluate: Callable[[Any, Any, Params], Array] | None = None
+    error: Callable[[Any, Params], float] = usual_error
 
 
 # Polynomial and sigmoid kernels have a gamma that is no inverse width: nothing is gained by searching it.
-_POLYNOMIAL = KernelFacts(("gamma", "degree", "coef0"), positive=False)
+_POLYNOMIAL = KernelFacts(("gamma", "degree", "coef0"), positive=False, polynomial=True, error=polynomial_error)
+_GAUSSIAN = KernelFacts(
+    ("gamma",),
+    distances=partial(euclidean_distances, squared=True),
+    of_differences=True,
+    evaluate=gaussian,
+    error=gaussian_error,
+)
 KERNELS: dict[str, KernelFacts] = {
     "precomputed": KernelFacts(sparse_rows=False, positive=False),
     "additive_chi2": KernelFacts(sparse_rows=False, positive=False),
-    "chi2": KernelFacts(("gamma",), sparse_rows=False),
+    "chi2": KernelFacts(("gamma",), sparse_rows=False, default_gamma=1.0),
     "cosine": KernelFacts(),
     "laplacian": KernelFacts(("gamma",), distances=manhattan_distances, of_differences=True),
     "linear": KernelFacts(),
     "poly": _POLYNOMIAL,
     "polynomial": _POLYNOMIAL,
-    "rbf": KernelFacts(("gamma",), distances=partial(euclidean_distances, squared=True), of_differences=True),
+    "rbf": _GAUSSIAN,
     "sigmoid": KernelFacts(("gamma", "coef0"), positive=False),
 }
 # Of a function that the user wrote nothing is known; it gets the rows as they are.
@@ -103,9 +165,9 @@ def can_expand(degree: Any) -> bool:
     return float(degree).is_integer() and 1 <= degree <= LARGEST_DEGREE
 
 
-def polynomial_from(origin: Array, X: Array, Z: Array, *, gamma: float | None, degree: float, coef0: float) -> Array:
+def polynomial_from(origin: Array, X: Array, Z: Array, *, gamma: float, degree: float, coef0: float) -> Array:
     """k(x, z) - k(x, m) - k(m, z) + k(m, m) for k = (gamma x'z + coef0)^degree, without the cancellation."""
-    degree, gamma = int(degree), 1.0 / X.shape[1] if gamma is None else gamma
+    degree = int(degree)
     U, V = X - origin, Z - origin
     # gamma x'z + coef0 = level + a + b + cross.
     level = np.float64(gamma * float(origin @ origin) + coef0)

@@ -12,7 +12,6 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import pairwise_kernels
 
@@ -20,8 +19,8 @@ from skmtl._linalg import Array, eigvalsh
 from skmtl._memory import check_kernel_fits
 from skmtl._parameters import LARGEST, check_positive, is_number
 from skmtl.features.kernels import (
-    KERNELS,
     Kernel,
+    KernelFacts,
     can_expand,
     check_finite_kernel,
     check_kernel,
@@ -31,12 +30,8 @@ from skmtl.features.kernels import (
 from skmtl.features.landmarks import Landmarks, choose_landmarks, pivoted_cholesky
 
 EPS = float(np.finfo(float).eps)
-# Squared norms of rows, times gamma, above which distances of a Gaussian are taken from differences.
-LARGEST_PRODUCTS = 100.0
 # Up to this condition of K_mm, what is lost of sums that are taken with K_mm for a metric is below their rounding.
 SAFE_CONDITION = 1e5
-# The two names of scikit-learn.
-POLYNOMIALS = ("poly", "polynomial")
 # Exact kernels of so few rows need less than 24 MB, and nobody asks whether there is room for them.
 ROWS_THAT_FIT = 1000
 # The squared distance of features from zero, relative to their variance, beyond which polynomials lose digits, and
@@ -182,14 +177,14 @@ class KernelMap(FeatureMap):
         return int(self.X_fit_.shape[0])
 
     def rank(self) -> float:
-        degree = (self.params or {}).get("degree", 3)
-        if self.kernel not in POLYNOMIALS or not can_expand(degree):
+        n_features = self.X_fit_.shape[1]
+        if not self._facts.polynomial or not can_expand(degree := self.parameters(n_features)["degree"]):
             return np.inf
-        return float(comb(self.X_fit_.shape[1] + int(degree), int(degree)))
+        return float(comb(n_features + int(degree), int(degree)))
 
     def advice(self) -> str:
-        degree = (self.params or {}).get("degree", 3)
-        if self.kernel not in POLYNOMIALS or degree <= 1 or not _is_far(self.scaled(self.X_fit_), TOO_FAR):
+        curved = self._facts.polynomial and self.parameters(self.X_fit_.shape[1])["degree"] > 1
+        if not curved or not _is_far(self.scaled(self.X_fit_), TOO_FAR):
             return ""
         return (
             f"kernel={self.kernel!r} is all but linear on features that are as far from zero, beside their spread, as "
@@ -205,14 +200,17 @@ class KernelMap(FeatureMap):
     def relative_error(self) -> float:
         if (parts := self.parts()) != [self]:
             return max(part.relative_error() for part in parts)
-        match self.kernel:
-            case "rbf":
-                # Errors of squared distances that are taken from products of rows are relative to the products.
-                rows, gamma = self.scaled(self._moved(self.X_fit_)), self._gamma()
-                return EPS if _is_narrow(rows, rows, gamma) else EPS * (1.0 + _largest_product(rows, gamma))
-            case "poly" | "polynomial":
-                return 0.5 * EPS * (1.0 + float((self.params or {}).get("degree", 3)))
-        return super().relative_error()
+        return EPS * self._facts.error(self.scaled(self._moved(self.X_fit_)), self.parameters(self.X_fit_.shape[1]))
+
+    def parameters(self, n_features: int) -> dict[str, Any]:
+        """Those of the kernel, with what scikit-learn takes for gamma, degree and coef0 where they are not given."""
+        gamma = 1.0 / n_features if self._facts.default_gamma is None else self._facts.default_gamma
+        given = {name: value for name, value in (self.params or {}).items() if value is not None}
+        return {"gamma": gamma, "degree": 3.0, "coef0": 1.0, **given}
+
+    @property
+    def _facts(self) -> KernelFacts:
+        return check_kernel(self.kernel)
 
     def parts(self) -> list[Self]:
         """Maps with one scale each, fitted to the same rows, of which this map's kernel is the mean."""
@@ -234,45 +232,27 @@ class KernelMap(FeatureMap):
         if (parts := self.parts()) != [self]:
             return np.asarray(sum(part.evaluate(X, other) for part in parts) / len(parts))
         if self._expands(X):
-            params = {"gamma": None, "degree": 3.0, "coef0": 1.0, **(self.params or {})}
+            seen = (self.scaled(rows) for rows in (self.origin_, X, other))
             with np.errstate(over="ignore", invalid="ignore"):
-                return polynomial_from(*(self.scaled(rows) for rows in (self.origin_, X, other)), **params)
+                return polynomial_from(*seen, **self.parameters(X.shape[1]))
         # Scikit-learn has shorter ways for a set of rows and itself.
         one = self.scaled(self._moved(X))
         two = one if other is X else self.scaled(self._moved(other))
         # What overflows is refused with a sentence by those who read it.
         with np.errstate(over="ignore", invalid="ignore"):
-            if self.kernel == "rbf" and _is_narrow(one, two, self._gamma()):
-                return np.exp(-self._gamma() * cdist(one, two, "sqeuclidean"))
+            if self._facts.evaluate:
+                return self._facts.evaluate(one, two, self.parameters(X.shape[1]))
             K = pairwise_kernels(one, two, metric=self.kernel, filter_params=True, **(self.params or {}))
         return np.asarray(K, dtype=float)
 
-    def _gamma(self) -> float:
-        gamma = (self.params or {}).get("gamma")
-        return 1.0 / len(self.origin_) if gamma is None else float(gamma)
-
     def _expands(self, X: Any) -> bool:
         """Whether the kernel is a polynomial that is seen from the origin."""
-        polynomial = self.kernel in POLYNOMIALS and self.far_ and not sparse.issparse(X)
-        return polynomial and self.up_to_constants and can_expand((self.params or {}).get("degree", 3))
+        polynomial = self._facts.polynomial and self.far_ and not sparse.issparse(X)
+        return polynomial and self.up_to_constants and can_expand(self.parameters(X.shape[1])["degree"])
 
     def _moved(self, X: Any) -> Any:
         """Rows seen from the origin, where differences alone count."""
-        if callable(self.kernel) or not KERNELS[self.kernel].of_differences or sparse.issparse(X):
-            return X
-        return X - self.origin_
-
-
-def _is_narrow(X: Any, Z: Any, gamma: float) -> bool:
-    """Whether a Gaussian of dense rows shows what squared distances lose when they are taken from products of rows."""
-    dense = not (sparse.issparse(X) or sparse.issparse(Z))
-    return dense and _largest_product(Z, gamma) > LARGEST_PRODUCTS
-
-
-def _largest_product(X: Any, gamma: float) -> float:
-    """The largest squared norm of the rows, times gamma."""
-    squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
-    return gamma * float(np.max(squares, initial=0.0))
+        return X - self.origin_ if self._facts.of_differences and not sparse.issparse(X) else X
 
 
 class PrecomputedMap(FeatureMap):
