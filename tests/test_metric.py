@@ -63,6 +63,15 @@ def test_slopes_are_finite_differences(kernel, scales, on_landmarks, rng):
         assert np.allclose(slopes[:, :, k], difference, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("kernel", DIFFERENTIABLE)
+def test_slopes_without_parameters_are_those_of_the_kernel(kernel, rng):
+    X, new, move = np.exp(rng.standard_normal((12, 4))), np.exp(rng.standard_normal((5, 4))), 1e-6 * np.eye(4)[1]
+    fitted, coef = KernelMap(kernel).fit(X), rng.standard_normal((12, 2))
+    slopes = np.concatenate([*slope_blocks(fitted, coef, new)], axis=2)
+    difference = (fitted.transform(new + move) - fitted.transform(new - move)) @ coef / 2e-6
+    np.testing.assert_allclose(slopes[:, :, 1], difference, rtol=1e-5, atol=1e-6)
+
+
 def test_slopes_of_sparse_rows_are_those_of_dense_ones(rng):
     X = np.where(rng.random((15, 6)) < 0.5, rng.standard_normal((15, 6)), 0.0)
     scale, coef = rng.uniform(0.5, 2.0, size=6), rng.standard_normal((15, 3))

@@ -161,6 +161,18 @@ def test_steps_of_one_task_end_where_evidence_has_no_slope_along_widths_and_nois
 
 
 @pytest.mark.parametrize("kernel", SEPARABLE)
+def test_a_width_without_end_is_no_default_width(kernel, rng):
+    """gamma = 0 is the limit of small ones."""
+    X, y, noise = rng.standard_normal((20, 3)), rng.standard_normal(20), np.full(20, 0.1)
+    zero, small, other = (
+        follow_evidence(KernelMap(kernel, {"gamma": gamma}), X, y, noise, 1, intercept=True, share=lambda rough: rough)
+        for gamma in (0.0, 1e-12, None)
+    )
+    np.testing.assert_allclose(zero[0], small[0], rtol=1e-6)
+    assert np.abs(zero[0] - other[0]).max() > 0.1
+
+
+@pytest.mark.parametrize("kernel", SEPARABLE)
 def test_each_task_has_the_scale_that_it_would_have_alone(kernel, rng):
     X, Y = planted(rng, n_tasks=2)
     Y[:20, 0] = Y[40:, 1] = np.nan

@@ -80,7 +80,7 @@ def follow_evidence(
     ``share`` makes roughness along features that belong together equal.
     """
     scale = np.ones(X.shape[1]) if feature_map.feature_scale is None else feature_map.feature_scale
-    gamma = (feature_map.params or {}).get("gamma") or 1.0 / X.shape[1]
+    gamma = feature_map.parameters(X.shape[1])["gamma"]
     for _ in range(n_steps):
         Z = dense_columns(X, slice(None), scale)
         K = np.exp(-gamma * cdist(Z, Z, SEPARABLE[feature_map.kernel]))

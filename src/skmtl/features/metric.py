@@ -114,7 +114,7 @@ def _slope_blocks(feature_map: Any, coef: Array, X: Any) -> Iterator[Array]:
     name, scale = feature_map.kernel, feature_map.feature_scale
     points = feature_map.X_fit_
     n_features = X.shape[1]
-    params = {"gamma": 1.0 / n_features, "degree": 3, "coef0": 1.0, **(feature_map.params or {})}
+    params = feature_map.parameters(n_features)
     scale = np.ones(n_features) if scale is None else scale
     K = feature_map.transform(X)
     step = max(BLOCK_ENTRIES // (max(points.shape[0], X.shape[0]) * coef.shape[1]), 1)
