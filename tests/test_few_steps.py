@@ -24,7 +24,7 @@ from skmtl.solvers.missing_fit import MissingLabelFit
 from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.newton_cg import NewtonFit
 from skmtl.solvers.observed import ObservedRows
-from skmtl.solvers.returned import ReturnedModels
+from skmtl.solvers.returned import ReturnedModel
 from skmtl.solvers.ridge import RidgeFit
 from skmtl.targets import TableLabels
 
@@ -250,7 +250,7 @@ def test_of_bounds_of_learned_graphs(eps, models, pivots, count):
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_a_model_that_is_the_certified_one_is_not_refined(kernel, rng, monkeypatch):
     refined = []
-    monkeypatch.setattr(ReturnedModels, "refine", lambda *given: refined.append(given))
+    monkeypatch.setattr(ReturnedModel, "refined", lambda *given: refined.append(given))
     X, Y = related_tasks(rng, 40, 3)
     MultiTaskRegressor(kernel=kernel, alpha=0.1).fit(X, Y)
     assert refined == []

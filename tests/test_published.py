@@ -326,22 +326,22 @@ def test_names_of_features_are_kept_where_there_are_such_and_go_with_them(rng):
 )
 def test_a_model_is_refined_as_long_as_that_helps(objectives, kept, monkeypatch):
     """The solver certified an objective of 1; models are numbered in the order in which they come."""
-    training = SimpleNamespace(
-        model=lambda solution: SimpleNamespace(coef=0),
-        labels=SimpleNamespace(in_blocks=False),
-    )
-    check = SimpleNamespace(
-        values=lambda coef: coef,
-        objective=lambda model, values: objectives[values],
-        refine=lambda model, values: SimpleNamespace(coef=values + 1),
-        rounding=lambda model, values: 0.1 * (model.coef + values),
-    )
-    monkeypatch.setattr(returned, "ReturnedModels", lambda *_: check)
+    training = SimpleNamespace(model=lambda solution: 0, labels=SimpleNamespace(in_blocks=False))
+
+    def make(training, settings, solution, model):
+        return SimpleNamespace(
+            model=model,
+            objective=objectives[model],
+            refined=lambda: make(training, settings, solution, model + 1),
+            rounding=lambda: 0.1 * model,
+        )
+
+    monkeypatch.setattr(returned, "ReturnedModel", make)
     solution = SimpleNamespace(
         objective=1.0,
         agrees=lambda value, tol: value == 1.0,
         returned=lambda value, tol, rounding: (value, tol, rounding),
     )
     model, proved = returned.prove_returned(training, None, solution, 1e-6)
-    assert model.coef == kept
-    assert proved == (objectives[kept], 1e-6, 0.1 * (kept + kept))
+    assert model == kept
+    assert proved == (objectives[kept], 1e-6, 0.1 * kept)

@@ -10,7 +10,7 @@ from skmtl import MultiTaskRegressor
 from skmtl.estimators.base import assign, make_effort, make_settings, train
 from skmtl.estimators.clean import clean
 from skmtl.losses import Square
-from skmtl.solvers.returned import ReturnedModels, whitened_tasks
+from skmtl.solvers.returned import ReturnedModel, whitened_tasks
 from skmtl.solvers.training import Model
 
 MODELS = {
@@ -34,13 +34,14 @@ def test_a_model_that_is_off_is_led_back_to_the_solution(name, intercept, layout
     training = train(estimator, clean(estimator, X, Y, weight), Square())
     settings = make_settings(estimator, 3)
     solution = training.solve(settings, make_effort(estimator))
-    right, models = training.model(solution), ReturnedModels(training, settings, solution)
+    right = training.model(solution)
     size = np.abs(right.coef).max(axis=0)
     off = Model(right.coef + 0.3 * size * rng.standard_normal(right.coef.shape), right.intercept + intercept * 0.7)
-    expected = models.values(right.coef).sums + right.intercept
-    before = models.values(off.coef).sums + off.intercept
-    mended = models.refine(off, models.values(off.coef))
-    after = models.values(mended.coef).sums + mended.intercept
+    first = ReturnedModel(training, settings, solution, off)
+    expected, before, after = (
+        one.values.sums + one.model.intercept
+        for one in (ReturnedModel(training, settings, solution, right), first, first.refined())
+    )
     scale = np.abs(expected - before).max(axis=0)
     assert np.all(scale > 1e-2 * size)
     # What no centred predictor can say, a constant without an intercept, is not mended.

@@ -1,6 +1,7 @@
 """Objectives are known as far as scores are: sums of large numbers that nearly cancel have few digits."""
 
 import warnings
+from copy import copy
 from decimal import localcontext
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from skmtl.features import make_feature_map
 from skmtl.losses import LOSSES, Square
 from skmtl.penalties import Fixed
 from skmtl.solvers import returned
-from skmtl.solvers.returned import ReturnedModels, Values
+from skmtl.solvers.returned import ReturnedModel, Values
 
 EPS = np.finfo(float).eps
 
@@ -36,7 +37,14 @@ def trained(estimator, loss, X, y, *, weight=None, tasks=None):
     made = train(estimator, clean(estimator, X, y, weight, tasks, blocks=blocks), loss)
     settings = make_settings(estimator, made.labels.n_tasks)
     solution = made.solve(settings, make_effort(estimator))
-    return made, solution, ReturnedModels(made, settings, solution)
+    return made, solution, ReturnedModel(made, settings, solution, made.model(solution))
+
+
+def rounding(returned_model, sums, sizes):
+    """What is said of a model that makes other values of the rows."""
+    other = copy(returned_model)
+    other.values = Values(sums, sizes)
+    return other.rounding()
 
 
 @pytest.mark.parametrize("entries", [1, 100, 2**23])
@@ -44,9 +52,10 @@ def test_sizes_are_those_of_what_is_summed_up(entries, rng, monkeypatch):
     """However many rows are read at a time."""
     monkeypatch.setattr(returned, "BLOCK_ENTRIES", entries)
     X, Y = related_tasks(rng, 12, 3)
-    *_, models = trained(MultiTaskRegressor(), Square(), X, Y)
+    *_, one = trained(MultiTaskRegressor(), Square(), X, Y)
     coef = rng.standard_normal((5, 3))
-    values = models.values(coef)
+    one.model = one.model._replace(coef=coef)
+    values = one.values
     np.testing.assert_allclose(values.sums, np.einsum("ij,jt->it", X, coef), rtol=1e-13, atol=1e-14)
     np.testing.assert_allclose(values.sizes, np.sum(np.abs(X[:, :, None] * coef), axis=1), rtol=1e-13)
 
@@ -67,7 +76,7 @@ def test_of_squares_rounding_is_that_of_errors(layout, rng):
         weight = (tasks[:, None] == np.arange(3)).astype(float)
     estimator = MultiTaskRegressor(Fixed(np.eye(3)), alpha=1e-2)
     y = Y[np.arange(20), tasks] if layout == "long" else Y
-    made, solution, models = trained(
+    made, solution, one = trained(
         estimator, Square(), X, y, weight=weight if layout == "weights" else None, tasks=tasks
     )
     model = made.model(solution)
@@ -78,7 +87,7 @@ def test_of_squares_rounding_is_that_of_errors(layout, rng):
     errors = np.where(weight > 0.0, Y - sums - model.intercept, 0.0) / scale
     away = np.where(weight > 0.0, EPS * sizes / scale, 0.0)
     expected = 2.0 * np.linalg.norm(2.0 * weight * errors * away) + np.sum(weight * away**2)
-    found = models.rounding(model, Values(sums, sizes))
+    found = rounding(one, sums, sizes)
     assert found == pytest.approx(expected / (weight.sum() / 3.0), rel=1e-6)
     assert found > 1e-7
 
@@ -88,13 +97,14 @@ def test_of_squares_rounding_is_that_of_errors(layout, rng):
 def test_margins_that_are_met_are_lost_on_either_side(loss, positive, rng):
     """Beyond the margin a loss is flat, and before it, it grows: labels of one class are there when all scores move."""
     X, y = rng.standard_normal((20, 2)), (np.arange(20) < positive).astype(int)
-    made, solution, models = trained(MultiTaskClassifier(Fixed(np.eye(1)), loss=loss), LOSSES[loss](), X, y)
+    made, solution, one = trained(MultiTaskClassifier(Fixed(np.eye(1)), loss=loss), LOSSES[loss](), X, y)
     model, sign = made.model(solution), 2.0 * y[:, None] - 1.0
-    met = Values(sign - model.intercept, np.full((20, 1), 0.01 / EPS))
-    assert models.rounding(model, met) == pytest.approx(0.75 * (0.01 if loss == "hinge" else 0.01**2), rel=1e-6)
+    sizes = np.full((20, 1), 0.01 / EPS)
+    assert rounding(one, sign - model.intercept, sizes) == pytest.approx(
+        0.75 * (0.01 if loss == "hinge" else 0.01**2), rel=1e-6
+    )
     # Far beyond it nothing that rounding does is a loss.
-    beyond = Values(3.0 * sign - model.intercept, met.sizes)
-    assert models.rounding(model, beyond) == 0.0
+    assert rounding(one, 3.0 * sign - model.intercept, sizes) == 0.0
 
 
 def test_norms_are_rounded_in_the_units_of_the_fit(rng):
@@ -102,14 +112,13 @@ def test_norms_are_rounded_in_the_units_of_the_fit(rng):
     X, Y = related_tasks(rng, 20, 2)
     A = np.array([[2.0, 0.5], [0.5, 1.0]])
     estimator = MultiTaskRegressor(Fixed(A), alpha=0.3, kernel="rbf", n_components=6, random_state=0)
-    made, solution, models = trained(estimator, Square(), X, Y * (1e3, 1e-3))
+    made, solution, one = trained(estimator, Square(), X, Y * (1e3, 1e-3))
     model = made.model(solution)
     coef = model.coef / made.scaling.scale
     # k(x, x) is one, and the structure weighs the tasks as in the norm.
     gram = np.linalg.cholesky(np.linalg.inv(A)).T @ (coef.T @ coef) @ np.linalg.cholesky(np.linalg.inv(A))
     expected = 0.3 * 10.0 * EPS * np.linalg.norm(gram)
-    nothing = Values(models.values(model.coef).sums, np.zeros((20, 2)))
-    assert models.rounding(model, nothing) == pytest.approx(expected, rel=1e-9)
+    assert rounding(one, one.values.sums, np.zeros((20, 2))) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore:.*all but linear")
@@ -177,7 +186,7 @@ def test_sums_over_blocks_know_how_large_scores_are(params, gaps, rng, blocks):
     """Means of |Z| |coef|; errors a then change the mean of squares r^2 by 2 sqrt(r^2 a^2) and a^2 at most."""
     X, Y = related_tasks(rng, 40, 3)
     Y = (with_gaps(rng, Y) if gaps else Y) * (1.0, 10.0, 0.1) + 5.0
-    made, solution, models = trained(MultiTaskRegressor(Fixed(np.eye(3)), alpha=1e-2, **params), Square(), X, Y)
+    made, solution, one = trained(MultiTaskRegressor(Fixed(np.eye(3)), alpha=1e-2, **params), Square(), X, Y)
     model, known = made.model(solution), ~np.isnan(Y)
     share = known.mean(axis=1) / known.mean()
     Z = made.feature_map.transform(X)
@@ -187,7 +196,7 @@ def test_sums_over_blocks_know_how_large_scores_are(params, gaps, rng, blocks):
     away = made.feature_map.relative_error() * (sizes @ np.abs(model.coef)) / made.scaling.scale
     squares = np.sum(known.mean(axis=0) / known.mean() * away**2)
     expected = 2.0 * np.sqrt(squares * solution.objective) + squares
-    assert models.rounding_in_blocks(model) == pytest.approx(expected, rel=1e-6)
+    assert one.rounding_in_blocks() == pytest.approx(expected, rel=1e-6)
     assert expected > 1e-6
 
 

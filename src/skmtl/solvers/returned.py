@@ -4,6 +4,7 @@ The certificate speaks of coordinates in which the rows are centered and whitene
 digits can be lost, for example where features are large beside their spread and the kernel is a polynomial.
 """
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -24,22 +25,18 @@ TWO_DEVIATIONS = 2.0
 
 def prove_returned(training: Training, settings: Settings, solution: Solution, tol: float) -> tuple[Model, Solution]:
     """The model that is returned, and the solution with objective and gap of that very model."""
-    check, model = ReturnedModels(training, settings, solution), training.model(solution)
+    returned = ReturnedModel(training, settings, solution, training.model(solution))
     if training.labels.in_blocks:
         # For the objective of this very model another pass over all rows would be needed.
-        return model, solution.returned(solution.objective, tol, rounding=check.rounding_in_blocks(model))
-    values = check.values(model.coef)
-    objective = check.objective(model, values)
+        return returned.model, solution.returned(solution.objective, tol, rounding=returned.rounding_in_blocks())
     for _ in range(REFINEMENTS):
-        if solution.agrees(objective, tol):
+        if solution.agrees(returned.objective, tol):
             break
-        refined = check.refine(model, values)
-        refined_values = check.values(refined.coef)
-        better = check.objective(refined, refined_values)
-        if not abs(better - solution.objective) < 0.5 * abs(objective - solution.objective):
+        refined = returned.refined()
+        if not abs(refined.objective - solution.objective) < 0.5 * abs(returned.objective - solution.objective):
             break
-        model, values, objective = refined, refined_values, better
-    return model, solution.returned(objective, tol, rounding=check.rounding(model, values))
+        returned = refined
+    return returned.model, solution.returned(returned.objective, tol, rounding=returned.rounding())
 
 
 class Values(NamedTuple):
@@ -49,77 +46,89 @@ class Values(NamedTuple):
     sizes: Array
 
 
-class ReturnedModels:
-    """Models on the feature map that stand for one solution, at the training rows."""
+class ReturnedModel:
+    """A model on the feature map that stands for a solution, at the training rows."""
 
-    def __init__(self, training: Training, settings: Settings, solution: Solution) -> None:
-        self._training, self._settings, self._solution = training, settings, solution
-        self._tasks = whitened_tasks(solution.structure, settings.common)
+    def __init__(self, training: Training, settings: Settings, solution: Solution, model: Model) -> None:
+        self._training, self._settings, self._solution, self.model = training, settings, solution, model
 
-    def values(self, coef: Array) -> Values:
-        """What coefficients on the feature map make of the rows."""
-        X, step = self._training.data.X, max(BLOCK_ENTRIES // len(coef), 1)
+    @cached_property
+    def values(self) -> Values:
+        """What the coefficients make of the rows."""
+        X, coef = self._training.data.X, self.model.coef
+        step = max(BLOCK_ENTRIES // len(coef), 1)
         blocks = (self._training.feature_map.transform(X[i : i + step]) for i in range(0, X.shape[0], step))
         sums, sizes = zip(*((Z @ coef, abs(Z) @ abs(coef)) for Z in blocks), strict=True)
         return Values(np.concatenate(sums), np.concatenate(sizes))
 
-    def objective(self, model: Model, values: Values) -> float:
-        """The objective of a model, from its ``values`` and its norm."""
-        training, scale = self._training, self._training.scaling.scale
-        squares = training.feature_map.squared_norms(
-            model.coef / scale @ self._tasks, values.sums / scale @ self._tasks
-        )
+    @cached_property
+    def objective(self) -> float:
+        """The objective of the model, from its ``values`` and its norm."""
+        training = self._training
+        squares = training.feature_map.squared_norms(self._whitened(self.model.coef), self._whitened(self.values.sums))
         cost = float(np.sum(squares)) + training.problem(self._settings).structure_cost(self._solution.structure)
-        losses = training.share * self._mean_loss(self._scores(model, values)) + training.loss_apart
-        return losses + self._settings.alpha * cost
+        return training.share * self._loss + training.loss_apart + self._settings.alpha * cost
 
-    def rounding(self, model: Model, values: Values) -> float:
-        """How far the objective of a model may be from its value without rounding, where coefficients cancel."""
-        losses = self._rounding_of_losses(self._scores(model, values), values.sizes)
-        return self._rounding_of_norms(model) + self._training.share * losses
+    def rounding(self) -> float:
+        """How far the objective may be from its value without rounding, where coefficients cancel."""
+        return self._rounding_of_norms() + self._training.share * self._rounding_of_losses()
 
-    def rounding_in_blocks(self, model: Model) -> float:
+    def rounding_in_blocks(self) -> float:
         """The same for square loss without the rows, from how large what is summed up is in the mean."""
         training = self._training
-        error, sizes = training.feature_map.relative_error(), training.design.sizes @ abs(model.coef)
+        error, sizes = training.feature_map.relative_error(), training.design.sizes @ abs(self.model.coef)
         away, total = error * sizes / training.scaling.scale, training.labels.stats().total
         squares = float(np.sum(total / total.mean() * away**2))
         # Of errors r + a the mean of 2 r a is at most 2 sqrt(r^2 a^2), and r^2 is no more than the whole objective.
         losses = 2.0 * np.sqrt(squares * abs(self._solution.objective)) + squares
-        return self._rounding_of_norms(model) + losses
+        return self._rounding_of_norms() + losses
 
-    def refine(self, model: Model, values: Values) -> Model:
+    def refined(self) -> "ReturnedModel":
         """The model with what its values miss of the solution's fitted once more."""
-        training, design = self._training, self._training.design
+        training, design, model = self._training, self._training.design, self.model
         coef, constant = training.predictor(self._solution)
         root = np.sqrt(training.labels.design_weight())[:, None]
-        missed = design.scores(coef) + constant - values.sums - model.intercept
+        missed = design.scores(coef) + constant - self.values.sums - model.intercept
         middle = np.average(missed, axis=0, weights=root[:, 0] ** 2) if training.intercept else np.zeros_like(constant)
         change = design.project(root * (missed - middle)) / np.sqrt(design.values)[:, None]
         lifted = design.lift(change)
-        return Model(model.coef + lifted, model.intercept + middle - design.center @ lifted)
+        better = Model(model.coef + lifted, model.intercept + middle - design.center @ lifted)
+        return ReturnedModel(training, self._settings, self._solution, better)
 
-    def _rounding_of_norms(self, model: Model) -> float:
-        coef = model.coef / self._training.scaling.scale @ self._tasks
-        return self._settings.alpha * self._training.feature_map.rounding_of_norms(coef)
+    def _whitened(self, numbers: Array) -> Array:
+        """Numbers of the tasks, (.., n_tasks), in the units of the fit and where the structure of predictors is I."""
+        return numbers / self._training.scaling.scale @ self._tasks
 
-    def _rounding_of_losses(self, F: Array, sizes: Array) -> float:
-        """What the mean loss may gain where scores F are rounded, each by itself, as sums of such sizes are."""
-        training, labels = self._training, self._training.labels
-        away = training.feature_map.relative_error() * self._arranged(sizes / training.scaling.scale)
+    @cached_property
+    def _tasks(self) -> Array:
+        return whitened_tasks(self._solution.structure, self._settings.common)
+
+    @cached_property
+    def _scores(self) -> Array:
+        """Scores for standardized labels, laid out like them."""
+        F = self._arranged(self.values.sums + self.model.intercept)
+        return self._training.scaling.scaled(self._training.labels, F)
+
+    @cached_property
+    def _loss(self) -> float:
+        return self._mean_loss(self._scores)
+
+    def _rounding_of_norms(self) -> float:
+        return self._settings.alpha * self._training.feature_map.rounding_of_norms(self._whitened(self.model.coef))
+
+    def _rounding_of_losses(self) -> float:
+        """What the mean loss may gain where scores are rounded, each by itself, as sums of such sizes are."""
+        training, labels, F = self._training, self._training.labels, self._scores
+        away = training.feature_map.relative_error() * self._arranged(self.values.sizes / training.scaling.scale)
         slope = training.loss.gradient(labels.y, F, labels.weight)
         along = np.abs(slope) * away
         # Each score is as wrong as it can be in the direction in which its loss grows, and in both where it is flat.
         worst = max(self._mean_loss(F + np.where(up, away, -away)) for up in (slope > 0.0, slope >= 0.0))
         # Along slopes errors of different rows cancel as those of sums do; what losses bend upwards adds up.
-        bent = worst - self._mean_loss(F) - self._per_row(float(along.sum()))
+        bent = worst - self._loss - self._per_row(float(along.sum()))
         # That of BLAS, of which squares do not overflow.
         deviation = float(linalg.norm(along.ravel(), check_finite=False))
         return TWO_DEVIATIONS * self._per_row(deviation) + max(bent, 0.0)
-
-    def _scores(self, model: Model, values: Values) -> Array:
-        """Scores for standardized labels, laid out like them."""
-        return self._training.scaling.scaled(self._training.labels, self._arranged(values.sums + model.intercept))
 
     def _arranged(self, F: Array) -> Array:
         """Numbers of rows and tasks, (n, n_tasks), laid out like the labels."""
