@@ -11,7 +11,6 @@ import numpy as np
 from scipy import linalg
 
 from skmtl._linalg import Array, eigh, without_rounding
-from skmtl.objective import predictor_structure
 from skmtl.solvers.solve import Solution
 from skmtl.solvers.training import Model, Settings, Training
 
@@ -157,6 +156,7 @@ def whitened_tasks(A: Array, common: float) -> Array:
         length = float(np.linalg.norm(ones))
         shorter = 1.0 / np.hypot(1.0, np.sqrt(common) * length)
         return np.asarray(V - (1.0 - shorter) * np.outer(V @ (ones / length), ones / length))
-    a, U = eigh(predictor_structure(A, common))
+    if common:
+        a, U = eigh(A + common)
     there = without_rounding(a) > 0.0
     return np.asarray(U[:, there] / np.sqrt(a[there]))
