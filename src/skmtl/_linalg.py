@@ -13,7 +13,7 @@ from threadpoolctl import ThreadpoolController
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# A total of weights is divided by no less than this, so that a task without labels divides zero by it.
+# What may be zero, such as the weights of a task without labels, is divided by no less than this.
 TINY = float(np.finfo(float).tiny)
 
 # Up to this size NumPy is quicker than SciPy, which does more before it starts.

@@ -11,7 +11,7 @@ from scipy.spatial.distance import squareform
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from skmtl._linalg import Array
+from skmtl._linalg import TINY, Array
 
 Index = NDArray[np.intp]
 
@@ -66,7 +66,7 @@ def draw_relations(names: Sequence[str], structure: Array, certificate: str) -> 
 
 def circle_order(structure: Array) -> Index:
     """An order of the tasks in which related ones are neighbours."""
-    sizes = np.sqrt(np.maximum(np.diag(structure), np.finfo(float).tiny))
+    sizes = np.sqrt(np.maximum(np.diag(structure), TINY))
     distance = 1.0 - np.minimum(np.abs(structure) / np.outer(sizes, sizes), 1.0)
     np.fill_diagonal(distance, 0.0)
     if len(structure) < 3:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from skmtl._linalg import Array, eigh, inverse_spd, without_rounding
+from skmtl._linalg import TINY, Array, eigh, inverse_spd, without_rounding
 from skmtl.penalties.base import StructurePenalty
 
 # Candidates for one minus the scale of the dual coefficients.
@@ -143,7 +143,7 @@ class Proof:
         """
         if not np.isfinite(self.objective):
             return np.inf
-        return abs(self.objective - self.lower_bound) / max(abs(self.objective), np.finfo(float).tiny)
+        return abs(self.objective - self.lower_bound) / max(abs(self.objective), TINY)
 
 
 @dataclass(frozen=True)

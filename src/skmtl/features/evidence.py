@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist, pdist, squareform
 
-from skmtl._linalg import Array, cholesky, inverse_from_factor
+from skmtl._linalg import TINY, Array, cholesky, inverse_from_factor
 from skmtl.features.metric import SCALABLE, dense_columns
 
 # Kernels of a weighted sum of distances along the features, and what SciPy calls these.
@@ -65,7 +65,7 @@ def scale_from_evidence(scale: Array, explained: Array, expected: Array, kernel:
 def _bounded_ratio(explained: Array, expected: Array) -> Array:
     """The factor of a step, which is never long."""
     # Bounds before the ratio: where rows have nothing in common both are next to nothing, and it may be beyond numbers.
-    least = max(np.finfo(float).eps * float(np.max(np.abs(expected))), LARGEST_STEP * np.finfo(float).tiny)
+    least = max(np.finfo(float).eps * float(np.max(np.abs(expected))), LARGEST_STEP * TINY)
     expected = np.maximum(expected, least)
     explained = np.maximum(explained, least)
     return np.asarray(np.clip(explained, expected / LARGEST_STEP, LARGEST_STEP * expected) / expected)

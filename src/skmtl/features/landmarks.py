@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg, sparse
 from sklearn.utils import check_random_state
 
-from skmtl._linalg import Array, eigvalsh, not_psd
+from skmtl._linalg import TINY, Array, eigvalsh, not_psd
 from skmtl._parameters import check_count
 from skmtl._rows import Rows, as_rows
 from skmtl._validation import check_plain
@@ -122,7 +122,7 @@ class _Draw:
         stream.advance(start)
         # The largest of u^(1/score) are a sample without replacement; -log(-log u / score) has the same order.
         exponential = -np.log(1.0 - np.random.Generator(stream).random(n))
-        keys = np.log(np.maximum(scores, np.finfo(float).tiny)) - np.log(np.maximum(exponential, 1e-300))
+        keys = np.log(np.maximum(scores, TINY)) - np.log(np.maximum(exponential, 1e-300))
         return self._largest(_Drawn(keys, start + np.arange(n), X))
 
     def merge(self, one: _Drawn, other: _Drawn) -> _Drawn:

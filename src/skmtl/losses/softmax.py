@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import logsumexp, xlogy
 
-from skmtl._linalg import Array, Mask
+from skmtl._linalg import TINY, Array, Mask
 from skmtl.losses.base import ROUNDING, Loss, per_weight
 from skmtl.losses.classification import Logistic
 
@@ -74,7 +74,7 @@ class Softmax(Loss):
         # Probabilities whose sums over the rows are the numbers of the classes, as those of a model of constants are:
         # the same is added to each row, and a mixture with that model brings what is now below zero back to it.
         one = (Y > 0.0) & (weight > 0.0)
-        total = np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
+        total = np.maximum(weight.sum(axis=0), TINY)
         shares = (weight * one).sum(axis=0) / total
         p = per_weight(U, weight) + one - np.where(weight > 0.0, U.sum(axis=0) / total, 0.0)
         below = p < 0.0
@@ -88,4 +88,4 @@ def _probabilities(F: Array, weight: Array) -> Array:
     scores = np.where(weight > 0.0, F, -np.inf)
     largest = scores.max(axis=1, keepdims=True)
     P = np.exp(scores - np.where(np.isfinite(largest), largest, 0.0))
-    return np.asarray(P / np.maximum(P.sum(axis=1, keepdims=True), np.finfo(float).tiny))
+    return np.asarray(P / np.maximum(P.sum(axis=1, keepdims=True), TINY))

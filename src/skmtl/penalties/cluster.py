@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy import linalg
 
-from skmtl._linalg import Array, eigh, eigvalsh, positive_sqrt, symmetric_part
+from skmtl._linalg import TINY, Array, eigh, eigvalsh, positive_sqrt, symmetric_part
 from skmtl._parameters import LARGEST, SMALLEST, check_count, check_positive, is_number
 from skmtl.penalties._multiplier import trace_multiplier
 from skmtl.penalties.base import StructurePenalty, StructureStep
@@ -134,7 +134,7 @@ class Cluster(StructurePenalty):
         if len(root) == 0:
             return root
         low, high, trace = self._spectrum(n_tasks)
-        root = np.maximum(root, np.finfo(float).tiny + np.finfo(float).eps * root.max())
+        root = np.maximum(root, TINY + np.finfo(float).eps * root.max())
         # The sum is piecewise linear in x, with a knot wherever a value meets a bound.
         knots = np.sort(np.concatenate([low / root, high / root]))
         sums = np.clip(knots[:, None] * root, low, high).sum(axis=1)

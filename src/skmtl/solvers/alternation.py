@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from skmtl._linalg import Array, beyond_range, inverse_spd, symmetric_part
+from skmtl._linalg import TINY, Array, beyond_range, inverse_spd, symmetric_part
 from skmtl.objective import Fit, Problem, Proof
 
 MEMORY = 6
@@ -17,7 +17,6 @@ WORTH_TIGHTENING = 1e4
 FIRST_STEP_TOL = 1e-3
 # Of a step that is the least of a quadratic function, the error that is allowed, to the next step's.
 SQUARED_ERROR = 0.03
-TINY = float(np.finfo(float).tiny)
 # A round may lose by what the last one was wrong by, but not more than this share, and not so many one after another.
 LARGE_LOSS, MOST_LOSSES = 1e-2, 3
 # Rounds are hopeless when this many gain less than this share of the gap, as far as it is not wider than so many times

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from skmtl._linalg import Array, largest_eigenvalue
+from skmtl._linalg import TINY, Array, largest_eigenvalue
 
 if TYPE_CHECKING:
     from skmtl.solvers.entries import Entries
@@ -228,7 +228,7 @@ def steps_without_factor(observed: "Observed", alpha: float) -> tuple[float, flo
     ridge, k = observed.n * alpha, observed.values * float(np.mean(observed.shares))
     # The size that a structure will have: the root of the squared norms of the predictors.
     norms = observed.cross / (k[:, None] + ridge)
-    a = float(np.sqrt(max(np.mean(np.sum(norms**2, axis=0)), np.finfo(float).tiny)))
+    a = float(np.sqrt(max(np.mean(np.sum(norms**2, axis=0)), TINY)))
     x = min(float(np.sum(k * a / (k * a + ridge))) * n_tasks / max(n_labels, 1), 1.0)
     root = np.sqrt(x)
     condition = min(1.0 + float(k.max(initial=0.0)) * a / ridge, ((1.0 + root) / max(1.0 - root, 1e-6)) ** 2)

@@ -5,10 +5,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from skmtl._linalg import Array, eigh_in_place
+from skmtl._linalg import TINY, Array, eigh_in_place
 from skmtl.targets import Labels
 
-TINY = float(np.finfo(float).tiny)
 # Tasks make a panel where this share of their labels is at rows that all of them have.
 COMMON = 0.95
 

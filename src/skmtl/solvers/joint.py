@@ -7,7 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from skmtl._linalg import Array, inverse_spd, largest_eigenvalue
+from skmtl._linalg import TINY, Array, inverse_spd, largest_eigenvalue
 from skmtl.objective import Eliminable, EliminatedFit, Problem, Proof
 from skmtl.penalties._newton import GENTLE_RIDGE, STAGE_TOL, descend
 from skmtl.penalties.base import ASK_EARLY, Certify, SmoothPoint
@@ -32,7 +32,6 @@ SURROGATE_ROUNDS, NEAR_ENOUGH = 5, 1.1
 # Down to this ridge, relative to the mean of diag(B'KB), a start that is near needs no stages; where steps are dear,
 # stages need not be exact, and their ridges are farther apart.
 DIRECT_RIDGE, LOOSE_STAGE_TOL, DEAR_FACTOR = 1e-4, 1e-5, 10.0
-TINY = float(np.finfo(float).tiny)
 
 
 class _Eliminated:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from skmtl._linalg import Array, eigh, symmetric_part
+from skmtl._linalg import TINY, Array, eigh, symmetric_part
 from skmtl.solvers.cost import worth_forming_curvature
 from skmtl.solvers.observed import Observed
 from skmtl.solvers.ridge import Ridge
@@ -14,7 +14,6 @@ from skmtl.solvers.systems import pairs
 
 # Sums of many numbers are wrong by about this, relative to their size.
 ROUNDING = 4.0 * float(np.finfo(float).eps)
-TINY = float(np.finfo(float).tiny)
 
 
 class MissingLabels(Protocol):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skmtl._linalg import Array
+from skmtl._linalg import TINY, Array
 from skmtl.features import FeatureMap
 from skmtl.targets import LabelReader, TableLabels
 
@@ -43,7 +43,7 @@ class Moments:
     def merge(self, other: "Moments") -> "Moments":
         """The moments of both sets of rows."""
         weight = self.weight + other.weight
-        total = np.maximum(weight, np.finfo(float).tiny)
+        total = np.maximum(weight, TINY)
         share = self.weight * other.weight / total
         d, e = other.mean - self.mean, other.target_mean - self.target_mean
         gram = self.gram + other.gram

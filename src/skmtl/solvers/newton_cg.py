@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 from scipy.linalg import cho_solve
 
-from skmtl._linalg import Array, cholesky, conjugate_gradients, symmetric_part
+from skmtl._linalg import TINY, Array, cholesky, conjugate_gradients, symmetric_part
 from skmtl.losses import Loss
 from skmtl.solvers.curvature import Curvature, LabelCurvature, RowCurvature
 from skmtl.solvers.whitening import Whitening
@@ -211,7 +211,7 @@ class NewtonFit:
         if not self._problem.intercept:
             return gradient
         if self._problem.loss.free_dual:
-            mean = labels.sums(gradient) / np.maximum(labels.sums(labels.weight), np.finfo(float).tiny)
+            mean = labels.sums(gradient) / np.maximum(labels.sums(labels.weight), TINY)
             return gradient - labels.weight * labels.spread(mean)
         if self._problem.loss.couples_tasks and labels.n_tasks > 1:
             return self._problem.loss.balanced(labels.y, gradient, labels.weight)
@@ -251,7 +251,7 @@ class NewtonFit:
     def gap(self) -> float:
         """Relative gap of the supervised step."""
         norm = self._problem.alpha * float(np.sum(self.basis.A * self.Q))
-        return (self.value - self.dual(1.0) + norm) / max(abs(self.value), 1e-300)
+        return (self.value - self.dual(1.0) + norm) / max(abs(self.value), TINY)
 
     @property
     def intercept(self) -> Array:

@@ -12,12 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skmtl._linalg import Array, Mask, eigh
+from skmtl._linalg import TINY, Array, Mask, eigh
 from skmtl.solvers.cost import LARGEST, gram_product, row_product, worth_forming_grams
 from skmtl.solvers.entries import CompletedRows, Entries
 from skmtl.targets import Labels
-
-TINY = float(np.finfo(float).tiny)
 
 
 class TaskBasis(NamedTuple):

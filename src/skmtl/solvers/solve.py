@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from skmtl._linalg import Array, single_threaded
+from skmtl._linalg import TINY, Array, single_threaded
 from skmtl.objective import Eliminable, Problem, Proof, predictor_structure
 from skmtl.penalties._screening import WORTH_SCREENING
 from skmtl.solvers.alternation import alternate
@@ -237,13 +237,13 @@ class Solution:
             bound -= 2.0 * abs(objective - self.objective)
         elif objective - bound <= tol * abs(objective) - margin:
             bound -= margin
-        gap = (objective - bound) / max(abs(objective), np.finfo(float).tiny)
+        gap = (objective - bound) / max(abs(objective), TINY)
         same = replace(self, objective=objective, lower_bound=bound, gap=gap)
         if self.converged and gap <= tol:
             return replace(same, status=_describe(gap, tol, self.n_iter, self.n_iter))
         if self.lost or (not self.converged and (gap <= tol or self.agrees(objective, tol))):
             return same
-        away = (abs(objective - self.objective) + rounding) / max(abs(objective), np.finfo(float).tiny)
+        away = (abs(objective - self.objective) + rounding) / max(abs(objective), TINY)
         status = (
             f"The certificate is not of this model: its objective of {objective:.3g} is up to {away:.1e} (relative) "
             "away from that of the certified solution. Digits were lost to rounding on the way back from the solver."
