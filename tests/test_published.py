@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from problems import related_tasks, structure_cost, with_gaps
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.preprocessing import StandardScaler
@@ -31,6 +32,22 @@ def test_a_model_that_was_lost_to_rounding_is_not_passed_off_as_certified(mean, 
     # It is the model that fails, not the warning: the same rows on one scale fit well, and nobody warns.
     Z = StandardScaler().fit_transform(X)
     assert MultiTaskRegressor(kernel="poly", alpha=1e-3).fit(Z, Y).score(Z, Y) > est.score(X, Y) + 0.1
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e4, 1e7])
+@pytest.mark.parametrize("n_features", [4, 60])
+def test_sparse_features_far_from_zero_lose_no_digits(n_features, mean, rng):
+    """Of features fewer than rows, and more; one of them has mostly zeros. Dense rows are centred first."""
+    X, Y = related_tasks(rng, 40, 3, n_features=n_features)
+    X[:, 1:] += mean
+    X[rng.random(40) < 0.8, 0] = 0.0
+    new = X + 0.1
+    dense, est = (MultiTaskRegressor(alpha=1e-2).fit(rows, Y) for rows in (X, sparse.csr_array(X)))
+    assert est.solution_.objective == pytest.approx(dense.solution_.objective, rel=1e-9)
+    assert est.solution_.lower_bound <= dense.solution_.objective <= est.solution_.objective * (1.0 + 1e-6)
+    found, expected = est.predict(sparse.csr_array(new), return_std=True), dense.predict(new, return_std=True)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("above", [1e-3, 1e-8])

@@ -22,6 +22,9 @@ EPS = float(np.finfo(float).eps)
 # Eigenvalues of a kernel are wrong by about this, relative to the largest (LAPACK and the entries have a part each);
 # those above twice that are its own. Sums of products of n rows are wrong by more: n EPS at most.
 KERNEL_ERROR, SUM_ERROR = 2.0 * EPS, 4.0 * EPS
+# The squared mean of a sparse feature, relative to its variance, above which it is centred before products are taken:
+# no more than one in so many of its values is zero, so that next to nothing is filled.
+FAR = 10.0
 # The eigenvector of the constant is this near to it, unless the kernel is not positive semidefinite.
 NEAR = 0.9
 
@@ -201,21 +204,27 @@ class PrimalDesign:
 
 
 class SparseDesign:
-    """The design of sparse features: centring them would fill them, so that it is done to their products."""
+    """The design of sparse features: centring them would fill them, so that it is done to their products.
+
+    Features far from zero, which have hardly any zeros, would lose digits there, and are moved to their means before.
+    """
 
     def __init__(self, Z: Any, weight: Array, *, intercept: bool) -> None:
         n, D = Z.shape
         root = np.sqrt(weight)
-        # The weighted rows are Zw - root center'.
+        self._origin = _means_of_far_features(Z, weight) if intercept else np.zeros(D)
+        Z = self._moved(Z)
+        # The weighted rows are Zw - root mean'.
         self._Zw, self._root = sparse.diags_array(root, format="csr") @ Z, root[:, None]
-        self.center = weight @ Z / weight.sum() if intercept else np.zeros(D)
+        self._mean = weight @ Z / weight.sum() if intercept else np.zeros(D)
+        self.center = self._origin + self._mean
         self._wide = D > n
         if self._wide:
-            u = self._Zw @ self.center - 0.5 * float(self.center @ self.center) * root
+            u = self._Zw @ self._mean - 0.5 * float(self._mean @ self._mean) * root
             small = (self._Zw @ self._Zw.T).toarray() - np.outer(u, root) - np.outer(root, u)
         else:
-            # Z'Z - n center center', the center being the mean.
-            small = (self._Zw.T @ self._Zw).toarray() - weight.sum() * np.outer(self.center, self.center)
+            # Z'Z - n mean mean'.
+            small = (self._Zw.T @ self._Zw).toarray() - weight.sum() * np.outer(self._mean, self._mean)
         self.values, self._vectors, self.rounding = spectrum(small, n)
 
     # With more features than rows the basis is Zc'V diag(k)^{-1/2}. It would be as large as the rows made dense, D x n,
@@ -232,13 +241,13 @@ class SparseDesign:
     def rows(self) -> Array:
         if self._wide:
             return _inverse(self._root) * self._vectors * np.sqrt(self.values)
-        return _inverse(self._root) * (self._Zw @ self._vectors - self._root * (self.center @ self._vectors))
+        return _inverse(self._root) * (self._Zw @ self._vectors - self._root * (self._mean @ self._vectors))
 
     def scores(self, W: Array) -> Array:
         if self._wide:
             return _inverse(self._root) * (self._vectors @ (np.sqrt(self.values)[:, None] * W))
         lifted = self._vectors @ W
-        return _inverse(self._root) * (self._Zw @ lifted - self._root * (self.center @ lifted))
+        return _inverse(self._root) * (self._Zw @ lifted - self._root * (self._mean @ lifted))
 
     def lift(self, W: Array) -> Array:
         if self._wide:
@@ -246,21 +255,34 @@ class SparseDesign:
         return self._vectors @ W
 
     def locate(self, Z: Any) -> Array:
-        shift = Z @ self.center
+        Z = self._moved(Z)
+        shift = Z @ self._mean
         if not self._wide:
-            return np.asarray(Z @ self._vectors - self.center @ self._vectors)
-        products = np.asarray((Z @ self._Zw.T).toarray()) - np.outer(
-            shift - self.center @ self.center, self._root[:, 0]
-        )
-        return (products - self._Zw @ self.center) @ (self._vectors / np.sqrt(self.values))
+            return np.asarray(Z @ self._vectors - self._mean @ self._vectors)
+        products = np.asarray((Z @ self._Zw.T).toarray()) - np.outer(shift - self._mean @ self._mean, self._root[:, 0])
+        return (products - self._Zw @ self._mean) @ (self._vectors / np.sqrt(self.values))
 
     def left_over(self, Z: Any, Phi: Array) -> Array:
-        own = np.asarray(Z.multiply(Z).sum(axis=1)).ravel() - 2.0 * (Z @ self.center) + self.center @ self.center
+        Z = self._moved(Z)
+        own = np.asarray(Z.multiply(Z).sum(axis=1)).ravel() - 2.0 * (Z @ self._mean) + self._mean @ self._mean
         return np.asarray(own - np.sum(Phi**2, axis=1))
+
+    def _moved(self, Z: Any) -> Any:
+        """Rows, made sparse if they are not, seen from the origin."""
+        Z = sparse.csr_array(Z)
+        if not np.any(self._origin):
+            return Z
+        return Z - sparse.csr_array(np.ones((Z.shape[0], 1))) @ sparse.csr_array(self._origin[None])
 
     def _adjoint(self, U: Array) -> Array:
         """The centred, weighted rows transposed, times U."""
-        return np.asarray(self._Zw.T @ U - np.outer(self.center, self._root[:, 0] @ U))
+        return np.asarray(self._Zw.T @ U - np.outer(self._mean, self._root[:, 0] @ U))
+
+
+def _means_of_far_features(Z: Any, weight: Array) -> Array:
+    """The weighted means of features that vary little beside them, zero for all others, of shape (D,)."""
+    mean, squares = weight @ Z / weight.sum(), weight @ Z.multiply(Z) / weight.sum()
+    return np.where(mean**2 > FAR * (squares - mean**2), mean, 0.0)
 
 
 def spectrum(small: Array, n: float) -> tuple[Array, Array, Rounding]:
