@@ -192,7 +192,9 @@ class KernelMap(FeatureMap):
         )
 
     def size(self, X: Any, *, center: bool) -> float:
-        return float(np.mean(kernel_diagonal(X, self.evaluate)))
+        # Of a map that need not be fitted.
+        on_these = KernelMap.fit(copy(self), X)
+        return float(np.mean(kernel_diagonal(X, on_these.evaluate)))
 
     def unspanned(self, X: Any, Z: Array) -> Array:
         return kernel_diagonal(X, self.evaluate)
