@@ -12,8 +12,9 @@ from sklearn.metrics.pairwise import (
     pairwise_kernels,
 )
 
+from skmtl import MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl.features import KERNELS, KernelMap, check_kernel, make_feature_map
-from skmtl.model_selection.candidates import default_gammas
+from skmtl.model_selection.candidates import ALPHAS, default_gammas
 
 NAMED = sorted(set(KERNELS) - {"precomputed"})
 # Parameters at which kernels that are not always positive semidefinite show it on random rows.
@@ -121,3 +122,37 @@ def test_a_gaussian_knows_rows_that_are_repeated_or_nearly_so(gamma, unit, rng):
     expected = np.exp(-width * np.sum((X[:, None] - X[None]) ** 2, axis=2))
     K = make_feature_map("rbf", gamma=gamma).fit(X).transform(X)
     np.testing.assert_allclose(K, expected, rtol=1e-7, atol=1e-11)
+
+
+@pytest.mark.parametrize("params", [{}, {"n_components": 7, "random_state": 0}])
+@pytest.mark.parametrize("name", [name for name in NAMED if KERNELS[name].sparse_rows and name != "sigmoid"])
+def test_new_rows_may_be_sparse_or_dense_whatever_those_of_the_fit_were(name, params, rng):
+    """Also of a kernel that is seen from an origin: features are far from zero."""
+    X, Y = 5.0 + rng.standard_normal((30, 3)), rng.standard_normal((30, 2))
+    params = {"kernel": name, "alpha": 1e-2, **params}
+    new = X + 0.1
+    expected = MultiTaskRegressor(**params).fit(X, Y).predict(new, return_std=True)
+    for rows in (X, sparse.csr_array(X)):
+        est = MultiTaskRegressor(**params).fit(rows, Y)
+        for form in (new, sparse.csr_array(new)):
+            np.testing.assert_allclose(est.predict(form, return_std=True), expected, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(est.predict(form), expected[0], rtol=1e-5, atol=1e-6)
+
+
+def test_landmarks_that_are_given_may_be_sparse_or_dense_whatever_the_rows_are(rng):
+    X, Y = 5.0 + rng.standard_normal((30, 3)), rng.standard_normal((30, 2))
+    expected = MultiTaskRegressor(kernel="rbf", landmarks=X[:8]).fit(X, Y).predict(X)
+    for rows in (X, sparse.csr_array(X)):
+        for landmarks in (X[:8], sparse.csr_array(X[:8])):
+            est = MultiTaskRegressor(kernel="rbf", landmarks=landmarks).fit(rows, Y)
+            np.testing.assert_allclose(est.predict(rows), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("params", [{"n_components": 7, "random_state": 0}, {"metric_rounds": 1}])
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_strengths_are_searched_where_the_kernel_is_not_known_on_all_rows(kernel, params, rng):
+    """Around the size of the kernel, without a map that is fitted."""
+    X, Y = rng.standard_normal((30, 3)), rng.standard_normal((30, 2))
+    search = MultiTaskRegressorCV("independent", kernel=kernel, cv=2, **params)
+    size = 1.0 if kernel == "rbf" else np.mean((np.sum(X**2, axis=1) / 3.0 + 1.0) ** 3)
+    assert np.min(np.abs(search.fit(X, Y).alpha_ / size / ALPHAS - 1.0)) < 1e-9

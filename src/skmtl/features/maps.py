@@ -169,6 +169,7 @@ class KernelMap(FeatureMap):
         return self
 
     def transform(self, X: Array) -> Array:
+        X = self._as_fitted(X)
         if X is self.X_fit_ and self.on_rows and X.shape[0] > ROWS_THAT_FIT:
             check_kernel_fits(X.shape[0])
         return self.evaluate(X, self.X_fit_)
@@ -197,7 +198,7 @@ class KernelMap(FeatureMap):
         return float(np.mean(kernel_diagonal(X, on_these.evaluate)))
 
     def unspanned(self, X: Any, Z: Array) -> Array:
-        return kernel_diagonal(X, self.evaluate)
+        return kernel_diagonal(self._as_fitted(X), self.evaluate)
 
     def relative_error(self) -> float:
         if (parts := self.parts()) != [self]:
@@ -251,6 +252,10 @@ class KernelMap(FeatureMap):
         """Whether the kernel is a polynomial that is seen from the origin."""
         polynomial = self._facts.polynomial and self.far_ and not sparse.issparse(X)
         return polynomial and self.up_to_constants and can_expand(self.parameters(X.shape[1])["degree"])
+
+    def _as_fitted(self, X: Any) -> Any:
+        """Rows, dense where those of the fit were: these are seen from an origin, and sparse ones are not."""
+        return X.toarray() if sparse.issparse(X) and not sparse.issparse(self.X_fit_) else X
 
     def _moved(self, X: Any) -> Any:
         """Rows seen from the origin, where differences alone count."""
@@ -308,6 +313,8 @@ class NystroemMap(KernelMap):
     def fit(self, X: Any) -> Self:
         self.origin_, self.far_ = np.zeros(X.shape[1]), False
         points = choose_landmarks(X, self.n_components, self.landmarks, self.random_state, self.evaluate)
+        # Dense ones would make the rows dense, too.
+        points = sparse.csr_array(points) if sparse.issparse(X) else points
         self.origin_ = _mean_row(points)
         factor, pivots = pivoted_cholesky(check_finite_kernel(self.evaluate(points, points)))
         self.X_fit_, self.factor_ = points[pivots], factor
@@ -319,7 +326,7 @@ class NystroemMap(KernelMap):
         return self.X_fit_
 
     def unspanned(self, X: Any, Z: Array) -> Array:
-        own = kernel_diagonal(X, self.evaluate)
+        own = super().unspanned(X, Z)
         return np.maximum(own - np.sum(self.orthonormal(Z.copy()) ** 2, axis=1), 0.0)
 
     def orthonormal(self, Z: Array) -> Array:
