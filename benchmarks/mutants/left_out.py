@@ -28,7 +28,7 @@ CONSTANTS = {
         "penalties/_newton.py": "DENSE_SHARE GENTLE_RIDGE",
         "penalties/_simplex.py": "DIRECT_EDGES FEW_EDGES",
         "penalties/_graph_newton.py": "DENSE_SHARE",
-        "solvers/design.py": "BLOCK",
+        "solvers/design.py": "BLOCK FAR",
         "solvers/held_out.py": "BLOCK_ENTRIES",
         "solvers/returned.py": "BLOCK_ENTRIES",
         "solvers/training.py": "CONSTANT_ROWS",
