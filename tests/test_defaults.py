@@ -31,7 +31,8 @@ from skmtl.solvers.newton_cg import NewtonFit, NewtonStep
 from skmtl.solvers.observed_moments import ObservedMoments
 from skmtl.solvers.ridge import Ridge, RidgeFit
 from skmtl.solvers.screened import _JointBlocks, solve_screened
-from skmtl.solvers.solve import SOLVERS, Solution
+from skmtl.solvers.solution import Solution
+from skmtl.solvers.solve import SOLVERS
 from skmtl.solvers.systems import LabelFactor, Unformed
 from skmtl.solvers.training import Effort, Settings, Training, auto_eps
 from skmtl.targets import BlockLabels, LongLabels, NumberCoding, TableLabels, TaskData

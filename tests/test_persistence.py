@@ -340,9 +340,12 @@ def test_something_else_in_the_right_format(content, tmp_path):
 
 def test_only_classes_that_store_are_trusted():
     assert persistence._is_trusted("skmtl.penalties.sparse.Sparse")
+    assert persistence._is_trusted("skmtl.solvers.solution.Solution")
+    # Where version 0.1.0 had it.
     assert persistence._is_trusted("skmtl.solvers.solve.Solution")
     for name in (
-        "skmtl.penalties.Sparse",
+        "skmtl.estimators.base.BaseEstimator",
+        "skmtl.estimators.base.NDArray",
         "skmtl._files.write_whole",
         "skmtl.datasets.os",
         "sklearn.utils.Bunch",

@@ -11,7 +11,8 @@ from test_objective import dense_problem
 
 from skmtl.objective import Proof, Rounding
 from skmtl.penalties import Independent, Sparse
-from skmtl.solvers.solve import Progress, Solution, solve
+from skmtl.solvers.solution import ROUNDING, Solution
+from skmtl.solvers.solve import Progress, solve
 
 # The package has a function of this name.
 solving = import_module("skmtl.solvers.solve")
@@ -311,7 +312,7 @@ def test_what_was_not_certified_stays_so():
 @pytest.mark.parametrize("tol", [1e-3, 0.0])
 @pytest.mark.parametrize("objective", [5.0, -5.0])
 def test_objectives_agree_to_the_tolerance_but_not_beyond_rounding(away, same, tol, objective):
-    step = away * max(tol, solving.ROUNDING) * objective
+    step = away * max(tol, ROUNDING) * objective
     assert make_solution(objective, objective - 1.0).agrees(objective + step, tol) == same
 
 

@@ -64,7 +64,8 @@ CONSTANTS = {
         "solvers/design.py": "LARGEST KERNEL_ERROR SUM_ERROR NEAR",
         "solvers/posterior.py": "NOTHING",
         "solvers/task_blocks.py": "SINGULAR",
-        "solvers/solve.py": "NEXT_TO_NOTHING ROOM ROUNDING WITHIN_REACH OUTWARD",
+        "solvers/solution.py": "ROUNDING OUTWARD",
+        "solvers/solve.py": "NEXT_TO_NOTHING ROOM WITHIN_REACH",
         "solvers/missing_labels.py": "SMALLEST_GAP ROUGH_GAP",
         "solvers/missing_fit.py": "ROUNDING",
         "solvers/alternation.py": (

@@ -190,12 +190,14 @@ def _is_trusted(name: str) -> bool:
     if name in TRUSTED_NAMES:
         return True
     module, _, attribute = name.rpartition(".")
-    if module.partition(".")[0] not in ("skmtl", "sklearn"):
+    package = module.partition(".")[0]
+    if package not in ("skmtl", "sklearn"):
         return False
     found = vars(sys.modules[module]).get(attribute) if module in sys.modules else None
-    if not isinstance(found, type) or found.__module__ != module:
+    # A type that has moved within its package is still known where an older version had it.
+    if not isinstance(found, type) or found.__module__.partition(".")[0] != package:
         return False
-    return issubclass(found, TRUSTED_BASES) or (module.startswith("skmtl.") and dataclasses.is_dataclass(found))
+    return issubclass(found, TRUSTED_BASES) or (package == "skmtl" and dataclasses.is_dataclass(found))
 
 
 def _first_line(error: Exception) -> str:

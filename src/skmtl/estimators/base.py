@@ -28,7 +28,7 @@ from skmtl.losses.base import Loss, check_loss
 from skmtl.objective import predictor_structure
 from skmtl.penalties import check_penalty
 from skmtl.solvers.returned import prove_returned
-from skmtl.solvers.solve import Interrupted, Solution
+from skmtl.solvers.solution import Interrupted, Solution
 from skmtl.solvers.training import Effort, Model, Settings, Training, single_tasks
 from skmtl.targets import Coding, TaskData
 

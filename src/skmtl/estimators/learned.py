@@ -16,7 +16,7 @@ from skmtl.estimators.predict import coefficients, predict_scores
 from skmtl.losses import Loss
 from skmtl.objective import predictor_structure
 from skmtl.penalties import StructurePenalty
-from skmtl.solvers.solve import Solution
+from skmtl.solvers.solution import Solution
 
 
 class LearnedTasks:

@@ -15,7 +15,7 @@ from skmtl._validation import check_plain
 from skmtl.estimators.base import make_effort
 from skmtl.features import KERNELS, Kernel, check_kernel
 from skmtl.penalties import Independent, StructurePenalty, check_penalty
-from skmtl.solvers.solve import Solution
+from skmtl.solvers.solution import Solution
 from skmtl.solvers.training import Effort, Settings, Training
 
 # Multiples of the mean of diag(K).

@@ -18,7 +18,7 @@ from skmtl.estimators.base import make_map, train
 from skmtl.features.kernels import check_finite_kernel
 from skmtl.losses import Loss
 from skmtl.solvers.design import check_square_and_symmetric
-from skmtl.solvers.solve import Solution
+from skmtl.solvers.solution import Solution
 from skmtl.solvers.training import Training
 from skmtl.targets import Labels, TaskData
 

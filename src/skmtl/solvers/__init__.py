@@ -2,7 +2,8 @@
 
 from skmtl.solvers.blocks import BlockDesign
 from skmtl.solvers.design import Basis, Design, check_square_and_symmetric, make_design
-from skmtl.solvers.solve import SOLVERS, Progress, Solution, solve
+from skmtl.solvers.solution import Solution
+from skmtl.solvers.solve import SOLVERS, Progress, solve
 from skmtl.solvers.training import Effort, Settings, Training, auto_eps, make_supervised
 
 __all__ = [

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import linalg
 
 from skmtl._linalg import Array, eigh, without_rounding
-from skmtl.solvers.solve import Solution
+from skmtl.solvers.solution import Solution
 from skmtl.solvers.training import Model, Settings, Training
 
 # How often a model is refined whose objective is not the one that was certified.

@@ -18,7 +18,8 @@ from skmtl.solvers.missing_labels import MissingLabelRidge
 from skmtl.solvers.newton_cg import NewtonStep
 from skmtl.solvers.observed import ObservedRows
 from skmtl.solvers.ridge import Ridge
-from skmtl.solvers.solve import Interrupted, Solution, solve
+from skmtl.solvers.solution import Interrupted, Solution
+from skmtl.solvers.solve import solve
 from skmtl.targets import TaskData, balance, standardize
 
 Callback = Callable[[dict[str, float]], None]
