@@ -13,7 +13,7 @@ from skmtl._files import check_is_file, without_formulas, written_whole
 from skmtl._validation import import_extra
 from skmtl.tables.column_names import PathLike, check_unique_names, plain_name
 from skmtl.tables.columns import first_text, holds_numbers
-from skmtl.tables.csv_files import DELIMITERS, Marks, TableFormat, find_encoding, first_row, read_csv, split_row
+from skmtl.tables.csv_files import DELIMITERS, Marks, TableFormat, find_encoding, first_lines, read_csv, split_header
 from skmtl.tables.unreadable import COMPRESSED, csv_said, damage_said, parquet_said
 from skmtl.tables.workbooks import WORKBOOKS, read_workbook
 
@@ -234,10 +234,11 @@ def check_csv(path: Path, written: TableFormat) -> None:
     """A file must be text by its content, with a header of names that are all different; raises what pandas raises."""
     written.check()
     _check_text(path, written.encoding)
-    header = first_row(path, written.encoding or find_encoding(path))
-    if re.fullmatch("sep=.?", header.strip().strip('"')):
-        raise ValueError(f"{path} begins with {header.strip()!r}, a word to Excel; delete that line above the header.")
-    _check_header(path, split_row(header, written.delimiter or ("\t" if path.suffix.lower() == ".tsv" else ",")))
+    lines = first_lines(path, written.encoding or find_encoding(path))
+    first = lines[0].strip()
+    if re.fullmatch("sep=.?", first.strip('"')):
+        raise ValueError(f"{path} begins with {first!r}, a word to Excel; delete that line above the header.")
+    _check_header(path, lines, written.delimiter or ("\t" if path.suffix.lower() == ".tsv" else ","))
 
 
 def _check_text(path: Path, encoding: str | None) -> None:
@@ -257,10 +258,11 @@ def _check_text(path: Path, encoding: str | None) -> None:
         raise ValueError(f"{path} is no text by its content; name a table in CSV, Parquet or .xlsx (or --encoding).")
 
 
-def _check_header(path: Path, header: list[str]) -> None:
+def _check_header(path: Path, lines: list[str], delimiter: str) -> None:
     """The first row must look like names, all different."""
+    header = split_header(lines, delimiter)
     if len(header) == 1:
-        header = max((split_row(header[0], mark) for mark in DELIMITERS), key=len)
+        header = max((split_header(lines, mark) for mark in DELIMITERS), key=len)
     if all(_is_number(name) for name in header if name) and any(header):
         raise ValueError(f"{path} has no header: its first row holds numbers only; add a row with the column names.")
     # Checked before pandas reads the table, for it would rename the second one.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from skmtl.tables.column_names import PathLike
+from skmtl.tables.column_names import PathLike, plain_name
 from skmtl.tables.files import check_columns
 
 # Two rows in each of five folds: fewer would neither teach nor judge a model.
@@ -102,7 +102,7 @@ def check_labels(source: PathLike, n_rows: int, n_known: int, roles: ColumnRoles
 def _join_names(names: Sequence[str], columns: Sequence[str]) -> list[str]:
     """Names, neighbours put together where only that is a column."""
     known = {re.sub(r"\s*,\s*", ",", name.strip()): name for name in columns}
-    joined, rest = [], list(names)
+    joined, rest = [], [plain_name(name) for name in names]
     while rest:
         # As few parts as possible: a name that is a column stands for itself.
         ends = (k for k in range(1, len(rest) + 1) if ",".join(rest[:k]) in known)
