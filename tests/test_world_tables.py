@@ -376,6 +376,24 @@ def test_ids_pass_through_and_unseen_categories_are_said(kinds, tmp_path):
         predict_table(model, tmp_path / "new.csv", keep=["kind"])
 
 
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+def test_ids_that_look_like_a_gap_or_a_number_pass_through(ending, kinds, tmp_path):
+    """NA is the code of Namibia, and Null is a name; of what is only passed on nothing but the empty cell is a gap."""
+    odd = ["NA", "None", "null", "nan", "N/A", "007", "1e5", "1,5", "TRUE", None]
+    frame = kinds.assign(id=(odd * 6)[:60])
+    problem = make_problem(kinds, ColumnRoles(["kind"], ignore=["id"]))
+    model = make_model(problem.features, MultiTaskClassifier(), target="kind").fit(problem.X, problem.Y)
+    path = tmp_path / f"new.{ending}"
+    if ending == "xlsx":
+        pytest.importorskip("openpyxl")
+        frame.to_excel(path, index=False)
+    else:
+        frame.to_csv(path, index=False)
+    values = predict_table(model, path, keep=["id", "colour"])
+    assert values["id"].fillna("").tolist() == frame["id"].fillna("").tolist()
+    assert values["colour"].tolist() == frame["colour"].tolist()
+
+
 @pytest.mark.parametrize("long", [False, True])
 def test_a_target_called_as_the_end_of_an_interval_is_not_lost(long, rng, tmp_path):
     """The low end of one column would stand in the place of another's prediction."""

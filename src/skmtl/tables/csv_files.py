@@ -29,6 +29,8 @@ SPACES = " \u00a0\u202f\u2009"
 HEADER_LINES = 50
 # Values of a column that are looked at to see how its numbers are written.
 LOOKED_AT = 2000
+# How columns are read in which NA is a text as others are.
+AS_WRITTEN: Any = {"dtype": str, "keep_default_na": False, "na_values": [""]}
 SIGNED = r"\s*[+-]?"
 # The decimal mark of numbers, and the mark between thousands.
 Marks = tuple[str, str | None]
@@ -95,11 +97,12 @@ class TableFormat:
 
 
 def read_csv(
-    path: Path, written: TableFormat, text: Collection[str], usual: Marks | None = None
+    path: Path, written: TableFormat, text: Collection[str], usual: Marks | None = None, kept: Collection[str] = ()
 ) -> tuple[pd.DataFrame, list[str], Marks | None]:
     """A CSV file, sentences about what was recognized in it, and marks of its numbers; raises what pandas raises.
 
-    Where nothing shows the marks, they are the ``usual`` ones, and a warning says so.
+    Where nothing shows the marks, they are the ``usual`` ones, and a warning says so. Of columns that are ``kept`` no
+    cell is missing but the empty one.
     """
     notes = []
     encoding = written.encoding or find_encoding(path)
@@ -110,11 +113,14 @@ def read_csv(
     if written.delimiter is None and delimiter in DELIMITERS and path.suffix.lower() != ".tsv":
         notes.append(f"Columns are separated by {DELIMITERS[delimiter]}.")
     options: Any = {"sep": delimiter, "encoding": encoding, "skipinitialspace": True, "index_col": False}
-    kinds = kinds_of_text(path, text, options)
+    kinds = kinds_of_text(path, [*text, *kept], options)
     with warnings.catch_warnings():
         # pandas only warns of rows longer than the header, and would drop their end.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         frame = pd.read_csv(path, dtype=kinds, low_memory=False, **options)
+        names = [name for name in kinds if plain_name(name) in kept]
+        if names:
+            frame[names] = pd.read_csv(path, usecols=names, **options, **AS_WRITTEN)
         possible = _possible_marks(frame.drop(columns=list(kinds)), replace(written, delimiter=delimiter))
         guessed = [] if possible else _likely_marks(usual, replace(written, delimiter=delimiter))
         possible = possible or guessed

@@ -89,11 +89,17 @@ def read_table(
 
 
 def read_with_notes(
-    path: PathLike, written: TableFormat | None = None, *, text: Collection[str] = (), usual: Marks | None = None
+    path: PathLike,
+    written: TableFormat | None = None,
+    *,
+    text: Collection[str] = (),
+    kept: Collection[str] = (),
+    usual: Marks | None = None,
 ) -> tuple[pd.DataFrame, list[str], Marks | None]:
     """The table, sentences about what was recognized in the file, and the marks of numbers that are not plain.
 
-    Numbers of CSV that can be read in two ways are read with the ``usual`` marks.
+    Numbers of CSV that can be read in two ways are read with the ``usual`` marks. Columns that are ``kept`` are text in
+    which NA is a text too.
     """
     path = Path(path)
     if path.is_dir():
@@ -103,7 +109,7 @@ def read_with_notes(
     unforeseen = damage_said(path, (AttributeError, LookupError, TypeError), "cannot be read", "save it in another way")
     try:
         with unforeseen:
-            frame, notes, marks = _read(path, written or TableFormat(), text, usual)
+            frame, notes, marks = _read(path, written or TableFormat(), text, kept, usual)
     except OSError as error:
         raise ValueError(f"{path} cannot be read ({error.strerror or error}); check the rights of the file.") from error
     frame = frame.set_axis([plain_name(name) for name in frame.columns], axis="columns")
@@ -115,16 +121,16 @@ def read_with_notes(
 
 
 def _read(
-    path: Path, written: TableFormat, text: Collection[str], usual: Marks | None
+    path: Path, written: TableFormat, text: Collection[str], kept: Collection[str], usual: Marks | None
 ) -> tuple[pd.DataFrame, list[str], Marks | None]:
     """What the reader of a file gives, names as they stand in the file."""
     if is_parquet(path):
         return _read_parquet(path), [], None
     if is_workbook(path):
-        return *read_workbook(path, text), None
+        return *read_workbook(path, text, kept), None
     with csv_said(path):
         check_csv(path, written)
-        return read_csv(path, written, text, usual)
+        return read_csv(path, written, text, usual, kept)
 
 
 def write_table(frame: pd.DataFrame, path: PathLike) -> None:

@@ -152,12 +152,13 @@ def predict_table(
     """
     features = feature_columns(model)
     # Columns that were text when the model was fitted are text now, and ids stay as they are written.
-    text = [*([] if features is None else features.texts), *keep]
+    text = list(keep) if features is None else list(features.texts)
+    kept = [] if features is None else [name for name in keep if name not in (*features.names, task_column)]
     if task_column is not None and all(isinstance(name, str) for name in last_step(model).task_names_.tolist()):
         text.append(task_column)
     text = [plain_name(name) for name in text if features is None or name not in features.numbers]
     usual = model.marks if isinstance(model, TablePipeline) else None
-    frame, _, _ = read_with_notes(path, written, text=text, usual=usual)
+    frame, _, _ = read_with_notes(path, written, text=text, kept=kept, usual=usual)
     for name in keep:
         if list(keep).count(name) > 1:
             raise ValueError(f"column {name!r} is to be kept twice; name it once.")

@@ -8,6 +8,7 @@ import pandas as pd
 
 from skmtl._validation import import_extra
 from skmtl.tables.column_names import check_unique_names, plain_name
+from skmtl.tables.csv_files import AS_WRITTEN
 from skmtl.tables.unreadable import workbook_said
 
 WORKBOOKS = (".xlsx", ".xlsm")
@@ -15,8 +16,11 @@ WORKBOOKS = (".xlsx", ".xlsm")
 MOST_CELLS = 20_000_000
 
 
-def read_workbook(path: Path, text: Collection[str]) -> tuple[pd.DataFrame, list[str]]:
-    """The first sheet of a workbook, and which one that is where there are several."""
+def read_workbook(path: Path, text: Collection[str], kept: Collection[str] = ()) -> tuple[pd.DataFrame, list[str]]:
+    """The first sheet of a workbook, and which one that is where there are several.
+
+    Of columns that are ``kept`` no cell is missing but the empty one.
+    """
     import_extra("openpyxl", "excel")
     with workbook_said(path):
         book = pd.ExcelFile(path, engine="openpyxl")
@@ -37,6 +41,9 @@ def read_workbook(path: Path, text: Collection[str]) -> tuple[pd.DataFrame, list
             header = [name for column in first for name in first[column].dropna()]
             kinds: Any = {name: str for name in header if plain_name(name) in text}
             frame = pd.read_excel(book, sheet_name=name, dtype=kinds)
+            names: Any = [name for name in frame.columns if plain_name(name) in kept]
+            if names:
+                frame[names] = pd.read_excel(book, sheet_name=name, usecols=names, **AS_WRITTEN)
     # Looked at before pandas has renamed the second of two columns with one name.
     check_unique_names(path, [plain_name(name) for name in header])
     return frame, [f"The first of {len(sheets)} sheets was read, {name!r}."] if len(sheets) > 1 else []
