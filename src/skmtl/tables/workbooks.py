@@ -50,13 +50,12 @@ def read_workbook(path: Path, text: Collection[str], kept: Collection[str] = ())
 
 
 def _extent(sheet: Any) -> tuple[int, int]:
-    """Rows and columns of a sheet, counted where it does not say them, or says that they are too many."""
-    n_rows, n_columns = sheet.max_row, sheet.max_column
-    if n_rows and n_columns and n_rows * n_columns <= MOST_CELLS:
-        return n_rows, n_columns
+    """Rows and columns of a sheet up to its last cells, whatever it says of them, or so many that they are too many."""
     sheet.reset_dimensions()
     n_rows = n_columns = 0
     for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
         width = max((place for place, value in enumerate(row, start=1) if value is not None), default=0)
         n_rows, n_columns = (number if width else n_rows), max(n_columns, width)
+        if n_rows * n_columns > MOST_CELLS:
+            break
     return n_rows, n_columns
