@@ -181,7 +181,6 @@ def read_in_blocks(path):
 @pytest.mark.parametrize("read", [read_table, read_in_blocks])
 @pytest.mark.parametrize("damage", ["cut", "flipped", "garbage", "cut late"])
 @pytest.mark.parametrize("ending", PACK)
-@pytest.mark.filterwarnings("ignore:Warning .* compression does not support:UserWarning")
 def test_a_damaged_compressed_table_is_said_to_be(ending, damage, read, text, tmp_path, monkeypatch):
     path = tmp_path / f"t.csv{ending}"
     if damage == "cut late":

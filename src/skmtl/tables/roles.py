@@ -93,9 +93,10 @@ def check_labels(source: PathLike, n_rows: int, n_known: int, roles: ColumnRoles
         raise ValueError(f"{source} has {n_known} rows with a target, at least {FEWEST_ROWS} are needed; add some.")
     left_out = n_rows - n_known
     rows, are = ("row", "is") if left_out == 1 else ("rows", "are")
-    named = " or ".join(repr(name) for name in (roles.task_column, roles.groups) if name is not None)
-    # Whoever calls a task NA is to find out why it is not there.
-    also = f" Rows whose {named} is empty, NA or the like count as such." if named else ""
+    # Whoever calls a task NA, or a class None, is to find out why it is not there.
+    one = roles.targets[0] if len(roles.targets) == 1 else None
+    named = " or ".join(repr(name) for name in (roles.task_column, roles.groups, one) if name is not None)
+    also = f" Rows whose {named} is empty, NA, None or the like count as such." if named else ""
     return [f"{left_out} more {rows} without a label {are} left out.{also}"] if left_out else []
 
 
