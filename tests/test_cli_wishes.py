@@ -1,5 +1,6 @@
 """What a person says is done, what takes long can be stopped, and what is there is not overwritten."""
 
+import io
 import json
 import os
 import signal
@@ -309,6 +310,17 @@ def test_closed_streams_end_nothing(monkeypatch, capsys):
     sys.stdout.close()
     sys.stderr.close()
     assert ended.value.code == 0
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_letters_that_a_terminal_does_not_have_are_written_as_their_codes(encoding, monkeypatch):
+    """A command that has done its work must not fail with a name that it prints."""
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.setattr("skmtl.cli.run", lambda app: print("\u4e2d.csv: 40 rows."))
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert (ended.value.code, stream.buffer.getvalue()) == (None, b"\\u4e2d.csv: 40 rows.\n")
 
 
 def test_what_is_there_is_not_overwritten(run, table, tmp_path):

@@ -1,11 +1,23 @@
 """What columns are called: one name everywhere, whatever stands around it in a file."""
 
+import csv
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from skmtl import MultiTaskRegressor, save_model
-from skmtl.tables import ColumnRoles, make_model, make_problem, predict_frame, predict_table, read_blocks, read_table
+from skmtl.tables import (
+    ColumnRoles,
+    TableFormat,
+    make_model,
+    make_problem,
+    predict_frame,
+    predict_table,
+    read_blocks,
+    read_problem,
+    read_table,
+)
 
 
 @pytest.fixture
@@ -92,3 +104,39 @@ def test_what_a_reader_does_not_foresee_is_said_of_the_table(run, frame, model, 
     assert code == 2
     assert "new.csv cannot be read ('unforeseen')" in said
     assert "model.skops" not in said
+
+
+# Dask uses what pandas will drop.
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
+@pytest.mark.parametrize("header", ['"x\n(kg)"|id|zip|"y\r\n\n(cm)"', 'id|"zip"|"y\n(cm)"|"x  \n (kg)"'])
+@pytest.mark.parametrize("delimiter", [";", ",", "|"])
+def test_breaks_in_names_are_blanks(header, delimiter, frame, model, tmp_path):
+    """Spreadsheets break lines within cells; where the first name is broken, the delimiter is on a later line."""
+    path, names = tmp_path / "table.csv", {"id": "id", "x": "x (kg)", "zip": "zip", "y": "y (cm)"}
+    known = next(csv.reader([header.replace("\n", " ").replace("\r", " ")], delimiter="|"))
+    order = [name.split()[0] for name in known]
+    rows = frame[order].to_csv(index=False, header=False, sep=delimiter)
+    path.write_text(header.replace("|", delimiter) + "\n" + rows, newline="")
+    again = read_table(path, text=["zip", "id"])
+    pd.testing.assert_frame_equal(again, frame[order].rename(columns=names), check_dtype=False, rtol=1e-12)
+    pytest.importorskip("dask.dataframe")
+    blocks = read_blocks(path, TableFormat(delimiter), text=["zip", "id"]).compute()
+    assert blocks.columns.tolist() == again.columns.tolist()
+    assert blocks["zip"].tolist() == frame["zip"].tolist()
+    roles = ColumnRoles(["y\n(cm)"], ignore=["id"])
+    assert sorted(read_problem(path, roles).features.numbers) == ["x (kg)", "zip"]
+    spaced = frame.rename(columns={"x": "x\n(kg)"})
+    problem = make_problem(spaced, ColumnRoles(["y"], ignore=["id"]))
+    fitted = make_model(problem.features, MultiTaskRegressor()).fit(problem.X, problem.Y)
+    np.testing.assert_allclose(predict_table(fitted, path).iloc[:, 0], predict_frame(fitted, spaced).iloc[:, 0])
+
+
+@pytest.mark.parametrize("header", ['5" pipe,b,y', '"a,b,y', 'a"b",c,y'])
+def test_a_quote_in_a_header_hides_no_row(header, tmp_path):
+    """A quote within a name is a letter of it; one that never ends is said."""
+    (tmp_path / "table.csv").write_text(f"{header}\n" + "1,2,3\n" * 60)
+    if header.startswith('"'):
+        with pytest.raises(ValueError, match="rows that do not fit its header"):
+            read_table(tmp_path / "table.csv")
+    else:
+        assert read_table(tmp_path / "table.csv").columns.tolist() == header.split(",")

@@ -6,6 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skmtl import MultiTaskRegressor, MultiTaskRegressorCV, compare_methods
+from skmtl.model_selection import describe_comparison
+from skmtl.report.results import TaskIndex, summarize_comparison
 from skmtl.tables import ColumnRoles, make_problem, read_problem
 
 
@@ -59,5 +62,28 @@ def test_what_becomes_of_truth_values_is_said(kind, targets, frame):
 def test_rows_that_are_left_out_for_their_task_are_said_to_be(frame, tmp_path):
     frame.assign(t=["u", "v", "NA", "w"] * 10).to_csv(tmp_path / "t.csv", index=False)
     notes = read_problem(tmp_path / "t.csv", ColumnRoles(["u"], task_column="t")).notes
-    said = "10 more rows without a label are left out. Rows whose 't' is empty, NA or the like count as such."
+    said = (
+        "10 more rows without a label are left out. Rows whose 't' or 'u' is empty, NA, None or the like count as such."
+    )
     assert said in notes
+
+
+def test_a_class_called_none_is_said_to_be_left_out(frame, tmp_path):
+    frame.assign(y=["None", "mild", "severe", "mild"] * 10).to_csv(tmp_path / "t.csv", index=False)
+    notes = read_problem(tmp_path / "t.csv", ColumnRoles(["y"])).notes
+    said = "10 more rows without a label are left out. Rows whose 'y' is empty, NA, None or the like count as such."
+    assert said in notes
+
+
+def test_a_task_called_as_the_row_of_all_tasks_is_one_task(frame):
+    """Its score, of labels that are noise, is not that of all tasks."""
+    tasks = {"(all tasks)": np.cos(1e3 * np.arange(40.0)), "other": frame["x"] * 2.0}
+    X, Y = frame[["x"]], pd.DataFrame(tasks)
+    est = MultiTaskRegressor(alpha=0.01).fit(X, Y)
+    search = MultiTaskRegressorCV(kernel="linear", alphas=[0.01], mus=[0.9], cv=3)
+    comparison = compare_methods(X, Y, ["sparse"], estimator=search, cv=3)
+    total = comparison["score"].iloc[-1]
+    assert f" {total:.3f} with sparse" in describe_comparison(comparison)
+    shown = summarize_comparison(comparison, TaskIndex(est.task_names_.tolist()), est)["methods"][0]
+    assert [one["task"] for one in shown["tasks"]] == [0, 1]
+    assert shown["overall"]["score"] == total != shown["tasks"][0]["score"]

@@ -181,7 +181,6 @@ def read_in_blocks(path):
 @pytest.mark.parametrize("read", [read_table, read_in_blocks])
 @pytest.mark.parametrize("damage", ["cut", "flipped", "garbage", "cut late"])
 @pytest.mark.parametrize("ending", PACK)
-@pytest.mark.filterwarnings("ignore:Warning .* compression does not support:UserWarning")
 def test_a_damaged_compressed_table_is_said_to_be(ending, damage, read, text, tmp_path, monkeypatch):
     path = tmp_path / f"t.csv{ending}"
     if damage == "cut late":
@@ -362,3 +361,10 @@ def test_utf_32_is_known_by_its_mark(encoding, tmp_path):
     mark = "" if encoding == "utf-32" else "\ufeff"
     (tmp_path / "t.csv").write_bytes(f"{mark}a,b\n1,caf\u00e9\n".encode(encoding))
     assert read_table(tmp_path / "t.csv").to_dict("list") == {"a": [1], "b": ["caf\u00e9"]}
+
+
+@pytest.mark.parametrize("above", ["Results of 2021\n", "# a remark\n", "\n\nResults\n\n"])
+def test_a_line_above_the_header_is_said(above, tmp_path):
+    (tmp_path / "table.csv").write_text(f"{above}a,b,y\n" + "1,2,3\n" * 20)
+    with pytest.raises(ValueError, match=r"fit its header \(they have more fields; is there a line above the header"):
+        read_table(tmp_path / "table.csv")

@@ -35,7 +35,10 @@ def write(frame, path, *far, said=None):
             archive.writestr(name, part)
 
 
-@pytest.mark.parametrize("said", [None, b""], ids=["said", "not said"])
+SMALL = b'<dimension ref="A1:B13"/>'
+
+
+@pytest.mark.parametrize("said", [None, b"", SMALL], ids=["said", "not said", "not true"])
 @pytest.mark.parametrize("far", [("ALL30000",), ("A30000", "ALL1")])
 def test_a_sheet_that_fits_in_no_memory_is_refused_before_it_is_read(far, said, frame, tmp_path):
     write(frame, tmp_path / "t.xlsx", *far, said=said)
@@ -45,6 +48,13 @@ def test_a_sheet_that_fits_in_no_memory_is_refused_before_it_is_read(far, said, 
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 30_000 * 1000
+
+
+def test_rows_that_are_all_too_long_are_not_counted_to_the_last(frame, tmp_path):
+    """2,000 rows that end in the last column a sheet has: counting all of them would take a minute for each 100,000."""
+    write(frame, tmp_path / "t.xlsx", *(f"XFD{k}" for k in range(1, 2001)), said=SMALL)
+    with pytest.raises(ValueError, match=r"a sheet of 1,221 rows and 16,384 columns"):
+        read_table(tmp_path / "t.xlsx")
 
 
 @pytest.mark.parametrize("said", [b"", b'<dimension ref="A1:XFD1048576"/>'])

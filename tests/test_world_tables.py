@@ -376,6 +376,41 @@ def test_ids_pass_through_and_unseen_categories_are_said(kinds, tmp_path):
         predict_table(model, tmp_path / "new.csv", keep=["kind"])
 
 
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+def test_ids_that_look_like_a_gap_or_a_number_pass_through(ending, kinds, tmp_path):
+    """NA is the code of Namibia, and Null is a name; of what is only passed on nothing but the empty cell is a gap."""
+    odd = ["NA", "None", "null", "nan", "N/A", "007", "1e5", "1,5", "TRUE", None]
+    frame = kinds.assign(id=(odd * 6)[:60])
+    problem = make_problem(kinds, ColumnRoles(["kind"], ignore=["id"]))
+    model = make_model(problem.features, MultiTaskClassifier(), target="kind").fit(problem.X, problem.Y)
+    path = tmp_path / f"new.{ending}"
+    if ending == "xlsx":
+        pytest.importorskip("openpyxl")
+        frame.to_excel(path, index=False)
+    else:
+        frame.to_csv(path, index=False)
+    values = predict_table(model, path, keep=["id", "colour"])
+    assert values["id"].fillna("").tolist() == frame["id"].fillna("").tolist()
+    assert values["colour"].tolist() == frame["colour"].tolist()
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_a_target_called_as_the_end_of_an_interval_is_not_lost(long, rng, tmp_path):
+    """The low end of one column would stand in the place of another's prediction."""
+    frame = pd.DataFrame(rng.normal(size=(40, 3)), columns=["x", "u", "u high"])
+    if long:
+        frame = frame.melt("x", var_name="task", value_name="high")
+    roles = ColumnRoles(["high"], task_column="task") if long else ColumnRoles(["u", "u high"])
+    problem = make_problem(frame, roles)
+    model = make_model(problem.features, MultiTaskRegressor(alpha=0.1), target=problem.target)
+    model.fit(problem.X, problem.Y, **({"tasks__tasks": problem.tasks} if long else {}))
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    asked = {"task_column": "task"} if long else {}
+    with pytest.raises(ValueError, match="high' is a target, and the end of an interval would be called so too"):
+        predict_table(model, tmp_path / "new.csv", interval=0.5, **asked)
+    assert predict_table(model, tmp_path / "new.csv", **asked).columns[-1].endswith("high")
+
+
 def test_numbers_have_no_probabilities(kinds):
     model = MultiTaskRegressor().fit(kinds[["x"]], kinds["x"])
     with pytest.raises(ValueError, match="the model predicts numbers, which have no probabilities"):

@@ -1,6 +1,7 @@
 """The command line: short commands over the public interface."""
 
 import importlib
+import io
 import os
 import signal
 import sys
@@ -52,10 +53,18 @@ def run_in_words(app: Any) -> int:
 
 
 def open_streams() -> None:
-    """Let what is printed go nowhere where a shell has closed a stream (>&-), which Python takes for none at all."""
+    """Let no stream refuse what is printed.
+
+    Where a shell has closed it (>&-), which Python takes for none at all, it goes nowhere; letters that the encoding of
+    a terminal or a pipe does not have are written as their codes.
+    """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+        stream = getattr(sys, name)
+        # Those of notebooks are others, and take every letter.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def make_app() -> Any:

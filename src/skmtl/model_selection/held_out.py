@@ -135,7 +135,7 @@ def describe_comparison(comparison: pd.DataFrame, method: str | None = None, *, 
     if name not in known:
         raise ValueError(f"method={name!r} was not compared; choose one of {', '.join(map(str, known))}.")
     rows = comparison[comparison["method"] == name]
-    row: dict[Any, Any] = rows[rows["task"] == ALL_TASKS].iloc[0].to_dict()
+    row: dict[Any, Any] = rows[rows["task"] == ALL_TASKS].iloc[-1].to_dict()
     scoring, constant = str(row["scoring"]), _known(row["constant"])
     if not is_shared(rows):
         return describe_alone(scoring, row["score"], constant, len(rows) - 1)

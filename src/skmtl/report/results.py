@@ -37,8 +37,10 @@ def summarize_comparison(comparison: pd.DataFrame, index: TaskIndex, estimator: 
     methods: list[dict[str, Any]] = []
     for name, rows in comparison.groupby("method", sort=False):
         records = rows.to_dict("records")
-        tasks = [{"task": index.find(r["task"], "comparison"), **_row(r)} for r in records if r["task"] != ALL_TASKS]
-        overall = next((_row(record) for record in records if record["task"] == ALL_TASKS), None)
+        # A task may be called so too; the row of all tasks comes after it.
+        totals = [place for place, record in enumerate(records) if record["task"] == ALL_TASKS]
+        overall = _row(records.pop(totals[-1])) if totals else None
+        tasks = [{"task": index.find(record["task"], "comparison"), **_row(record)} for record in records]
         methods.append({"method": to_text(name), "shared": is_shared(rows), "overall": overall, "tasks": tasks})
     names, kept = (
         [method["method"] for method in methods],

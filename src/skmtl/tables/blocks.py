@@ -30,7 +30,7 @@ from skmtl.tables.predicting import predict_frame
 from skmtl.tables.problem import TableProblem, make_problem
 from skmtl.tables.roles import ColumnRoles, check_labels, check_names, with_labels
 from skmtl.tables.targets import check_several
-from skmtl.tables.unreadable import csv_said, parquet_said
+from skmtl.tables.unreadable import COMPRESSED, csv_said, parquet_said
 
 # Rows on which parameters are chosen and features are prepared.
 SAMPLE = 2000
@@ -80,11 +80,16 @@ def read_blocks(path: PathLike, written: TableFormat | None = None, *, text: Col
                 with import_extra("pyarrow.parquet", "dask").ParquetFile(path) as whole:
                     whole.read_row_groups([], use_pandas_metadata=True).to_pandas()
             return frames.read_parquet(path).rename(columns=plain_name)
+    if ".tar" in (ending.lower() for ending in path.suffixes[-2:]):
+        raise ValueError(f"{path} is an archive, which is read whole; unpack it to read it in blocks.")
     given = written or TableFormat()
     # Nothing is recognized: the whole file would have to be read.
     given = replace(given, delimiter=given.delimiter or ",", encoding=given.encoding or "utf-8-sig")
     options: dict[str, Any] = {"sep": given.delimiter, "encoding": given.encoding, "skipinitialspace": True}
     options |= {"decimal": given.decimal or ".", "thousands": given.thousands, "sample": BYTES_FOR_TYPES}
+    if path.suffix.lower() in COMPRESSED:
+        # What is packed has no places to begin at, and is one block.
+        options["blocksize"] = None
     with csv_said(path):
         check_csv(path, given)
         kinds = kinds_of_text(

@@ -1,6 +1,7 @@
-"""What columns are called: text without blanks around it, and no two alike."""
+"""What columns are called: one line of text without blanks around it, and no two alike."""
 
 import os
+import re
 from collections import Counter
 from typing import Any
 
@@ -8,8 +9,9 @@ PathLike = str | os.PathLike[str]
 
 
 def plain_name(name: Any) -> str:
-    """What a column is called: text, without blanks around it; a name of several levels has them beside one another."""
-    return " ".join(map(str, name)).strip() if isinstance(name, tuple) else str(name).strip()
+    """What a column is called: one line of text, without blanks around it; several levels stand beside one another."""
+    text = " ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+    return re.sub(r"\s*[\r\n]+\s*", " ", text.strip())
 
 
 def check_unique_names(source: PathLike, names: list[str]) -> None:

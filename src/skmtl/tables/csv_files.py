@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from skmtl.tables.column_names import plain_name
 from skmtl.tables.unreadable import COMPRESSED
 
 DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -24,8 +25,12 @@ BYTE_ORDER_MARKS = {
 }
 # Spaces that people and spreadsheets put between thousands.
 SPACES = " \u00a0\u202f\u2009"
+# Lines that a header may take.
+HEADER_LINES = 50
 # Values of a column that are looked at to see how its numbers are written.
 LOOKED_AT = 2000
+# How columns are read in which NA is a text as others are.
+AS_WRITTEN: Any = {"dtype": str, "keep_default_na": False, "na_values": [""]}
 SIGNED = r"\s*[+-]?"
 # The decimal mark of numbers, and the mark between thousands.
 Marks = tuple[str, str | None]
@@ -92,26 +97,30 @@ class TableFormat:
 
 
 def read_csv(
-    path: Path, written: TableFormat, text: Collection[str], usual: Marks | None = None
+    path: Path, written: TableFormat, text: Collection[str], usual: Marks | None = None, kept: Collection[str] = ()
 ) -> tuple[pd.DataFrame, list[str], Marks | None]:
     """A CSV file, sentences about what was recognized in it, and marks of its numbers; raises what pandas raises.
 
-    Where nothing shows the marks, they are the ``usual`` ones, and a warning says so.
+    Where nothing shows the marks, they are the ``usual`` ones, and a warning says so. Of columns that are ``kept`` no
+    cell is missing but the empty one.
     """
     notes = []
     encoding = written.encoding or find_encoding(path)
     if written.encoding is None and encoding not in BYTE_ORDER_MARKS.values():
         notes.append(f"The file is not in UTF-8; it was read as {encoding} (--encoding, where that is wrong).")
-    header = first_row(path, encoding)
+    header = first_lines(path, encoding)
     delimiter = written.delimiter or _find_delimiter(path, header)
     if written.delimiter is None and delimiter in DELIMITERS and path.suffix.lower() != ".tsv":
         notes.append(f"Columns are separated by {DELIMITERS[delimiter]}.")
     options: Any = {"sep": delimiter, "encoding": encoding, "skipinitialspace": True, "index_col": False}
-    kinds = kinds_of_text(path, text, options)
+    kinds = kinds_of_text(path, [*text, *kept], options)
     with warnings.catch_warnings():
         # pandas only warns of rows longer than the header, and would drop their end.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         frame = pd.read_csv(path, dtype=kinds, low_memory=False, **options)
+        names = [name for name in kinds if plain_name(name) in kept]
+        if names:
+            frame[names] = pd.read_csv(path, usecols=names, **options, **AS_WRITTEN)
         possible = _possible_marks(frame.drop(columns=list(kinds)), replace(written, delimiter=delimiter))
         guessed = [] if possible else _likely_marks(usual, replace(written, delimiter=delimiter))
         possible = possible or guessed
@@ -147,7 +156,7 @@ def _describe_guess(name: str, decimal: str, thousands: str | None) -> str:
 
 def kinds_of_text(path: Path, text: Collection[str], options: Any) -> dict[Any, Any]:
     """The type of columns of text, by their names as pandas has them: with the blanks that are left out later."""
-    return {name: str for name in pd.read_csv(path, nrows=0, **options).columns if name.strip() in text}
+    return {name: str for name in pd.read_csv(path, nrows=0, **options).columns if plain_name(name) in text}
 
 
 def find_encoding(path: Path) -> str:
@@ -173,29 +182,29 @@ def find_encoding(path: Path) -> str:
     return "utf-8-sig"
 
 
-def first_row(path: Path, encoding: str) -> str:
-    """The header as it stands in the file; empty where there is none."""
+def first_lines(path: Path, encoding: str) -> list[str]:
+    """Lines as they stand in the file, among them the header, whose names may have breaks where they are quoted."""
     # One column, whatever it holds: no delimiter is a mark that no text has.
-    options: Any = {"sep": "\x1f", "header": None, "nrows": 1, "dtype": str, "quoting": csv.QUOTE_NONE}
-    frame = pd.read_csv(path, encoding=encoding, keep_default_na=False, engine="c", **options)
-    return str(frame.iloc[0, 0])
+    options: Any = {"sep": "\x1f", "header": None, "nrows": HEADER_LINES, "dtype": str, "quoting": csv.QUOTE_NONE}
+    options |= {"keep_default_na": False, "on_bad_lines": "skip", "engine": "c"}
+    return [f"{line}\n" for line in pd.read_csv(path, encoding=encoding, **options).iloc[:, 0]]
 
 
-def split_row(line: str, delimiter: str) -> list[str]:
-    """The names of a header."""
-    return [name.strip() for name in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
+def split_header(lines: list[str], delimiter: str) -> list[str]:
+    """The names of the header that lines begin with."""
+    return [name.strip() for name in next(csv.reader(lines, delimiter=delimiter, skipinitialspace=True), [])]
 
 
-def _find_delimiter(path: Path, header: str) -> str:
+def _find_delimiter(path: Path, header: list[str]) -> str:
     if path.suffix.lower() == ".tsv":
         return "\t"
-    if len(split_row(header, ",")) == 1:
-        counts = {mark: len(split_row(header, mark)) for mark in DELIMITERS}
+    if len(split_header(header, ",")) == 1:
+        counts = {mark: len(split_header(header, mark)) for mark in DELIMITERS}
         best = max(counts, key=lambda mark: counts[mark])
         return best if counts[best] > 1 else ","
     # A name may hold a comma where columns are separated by something else.
-    semicolons = len(split_row(header, ";"))
-    return ";" if semicolons > len(split_row(header, ",")) else ","
+    semicolons = len(split_header(header, ";"))
+    return ";" if semicolons > len(split_header(header, ",")) else ","
 
 
 def _possible_marks(frame: pd.DataFrame, written: TableFormat) -> list[Marks]:

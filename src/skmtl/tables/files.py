@@ -13,7 +13,7 @@ from skmtl._files import check_is_file, without_formulas, written_whole
 from skmtl._validation import import_extra
 from skmtl.tables.column_names import PathLike, check_unique_names, plain_name
 from skmtl.tables.columns import first_text, holds_numbers
-from skmtl.tables.csv_files import DELIMITERS, Marks, TableFormat, find_encoding, first_row, read_csv, split_row
+from skmtl.tables.csv_files import DELIMITERS, Marks, TableFormat, find_encoding, first_lines, read_csv, split_header
 from skmtl.tables.unreadable import COMPRESSED, csv_said, damage_said, parquet_said
 from skmtl.tables.workbooks import WORKBOOKS, read_workbook
 
@@ -89,11 +89,17 @@ def read_table(
 
 
 def read_with_notes(
-    path: PathLike, written: TableFormat | None = None, *, text: Collection[str] = (), usual: Marks | None = None
+    path: PathLike,
+    written: TableFormat | None = None,
+    *,
+    text: Collection[str] = (),
+    kept: Collection[str] = (),
+    usual: Marks | None = None,
 ) -> tuple[pd.DataFrame, list[str], Marks | None]:
     """The table, sentences about what was recognized in the file, and the marks of numbers that are not plain.
 
-    Numbers of CSV that can be read in two ways are read with the ``usual`` marks.
+    Numbers of CSV that can be read in two ways are read with the ``usual`` marks. Columns that are ``kept`` are text in
+    which NA is a text too.
     """
     path = Path(path)
     if path.is_dir():
@@ -103,7 +109,7 @@ def read_with_notes(
     unforeseen = damage_said(path, (AttributeError, LookupError, TypeError), "cannot be read", "save it in another way")
     try:
         with unforeseen:
-            frame, notes, marks = _read(path, written or TableFormat(), text, usual)
+            frame, notes, marks = _read(path, written or TableFormat(), text, kept, usual)
     except OSError as error:
         raise ValueError(f"{path} cannot be read ({error.strerror or error}); check the rights of the file.") from error
     frame = frame.set_axis([plain_name(name) for name in frame.columns], axis="columns")
@@ -115,16 +121,16 @@ def read_with_notes(
 
 
 def _read(
-    path: Path, written: TableFormat, text: Collection[str], usual: Marks | None
+    path: Path, written: TableFormat, text: Collection[str], kept: Collection[str], usual: Marks | None
 ) -> tuple[pd.DataFrame, list[str], Marks | None]:
     """What the reader of a file gives, names as they stand in the file."""
     if is_parquet(path):
         return _read_parquet(path), [], None
     if is_workbook(path):
-        return *read_workbook(path, text), None
+        return *read_workbook(path, text, kept), None
     with csv_said(path):
         check_csv(path, written)
-        return read_csv(path, written, text, usual)
+        return read_csv(path, written, text, usual, kept)
 
 
 def write_table(frame: pd.DataFrame, path: PathLike) -> None:
@@ -234,10 +240,11 @@ def check_csv(path: Path, written: TableFormat) -> None:
     """A file must be text by its content, with a header of names that are all different; raises what pandas raises."""
     written.check()
     _check_text(path, written.encoding)
-    header = first_row(path, written.encoding or find_encoding(path))
-    if re.fullmatch("sep=.?", header.strip().strip('"')):
-        raise ValueError(f"{path} begins with {header.strip()!r}, a word to Excel; delete that line above the header.")
-    _check_header(path, split_row(header, written.delimiter or ("\t" if path.suffix.lower() == ".tsv" else ",")))
+    lines = first_lines(path, written.encoding or find_encoding(path))
+    first = lines[0].strip()
+    if re.fullmatch("sep=.?", first.strip('"')):
+        raise ValueError(f"{path} begins with {first!r}, a word to Excel; delete that line above the header.")
+    _check_header(path, lines, written.delimiter or ("\t" if path.suffix.lower() == ".tsv" else ","))
 
 
 def _check_text(path: Path, encoding: str | None) -> None:
@@ -257,10 +264,11 @@ def _check_text(path: Path, encoding: str | None) -> None:
         raise ValueError(f"{path} is no text by its content; name a table in CSV, Parquet or .xlsx (or --encoding).")
 
 
-def _check_header(path: Path, header: list[str]) -> None:
+def _check_header(path: Path, lines: list[str], delimiter: str) -> None:
     """The first row must look like names, all different."""
+    header = split_header(lines, delimiter)
     if len(header) == 1:
-        header = max((split_row(header[0], mark) for mark in DELIMITERS), key=len)
+        header = max((split_header(lines, mark) for mark in DELIMITERS), key=len)
     if all(_is_number(name) for name in header if name) and any(header):
         raise ValueError(f"{path} has no header: its first row holds numbers only; add a row with the column names.")
     # Checked before pandas reads the table, for it would rename the second one.

@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from skmtl.export import last_step
-from skmtl.tables.column_names import PathLike
+from skmtl.tables.column_names import PathLike, plain_name
 from skmtl.tables.columns import FeatureColumns, describe_far
 from skmtl.tables.csv_files import TableFormat
 from skmtl.tables.files import check_columns, read_with_notes
@@ -152,12 +152,13 @@ def predict_table(
     """
     features = feature_columns(model)
     # Columns that were text when the model was fitted are text now, and ids stay as they are written.
-    text = [*([] if features is None else features.texts), *keep]
+    text = list(keep) if features is None else list(features.texts)
+    kept = [] if features is None else [name for name in keep if name not in (*features.names, task_column)]
     if task_column is not None and all(isinstance(name, str) for name in last_step(model).task_names_.tolist()):
         text.append(task_column)
-    text = [name.strip() for name in text if features is None or name not in features.numbers]
+    text = [plain_name(name) for name in text if features is None or name not in features.numbers]
     usual = model.marks if isinstance(model, TablePipeline) else None
-    frame, _, _ = read_with_notes(path, written, text=text, usual=usual)
+    frame, _, _ = read_with_notes(path, written, text=text, kept=kept, usual=usual)
     for name in keep:
         if list(keep).count(name) > 1:
             raise ValueError(f"column {name!r} is to be kept twice; name it once.")
@@ -166,7 +167,7 @@ def predict_table(
     rows = frame.drop(columns=[] if task_column is None or features is not None else [task_column])
     if features is not None:
         # A table in memory may have had blanks around its names.
-        rows = rows.rename(columns={name.strip(): name for name in features.names})
+        rows = rows.rename(columns={plain_name(name): name for name in features.names})
         check_columns(path, rows, features.names)
     for sentence in [*unseen_categories(model, rows), *_far_dates(features, rows)]:
         warnings.warn(sentence, UserWarning, stacklevel=2)

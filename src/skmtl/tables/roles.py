@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from skmtl.tables.column_names import PathLike
+from skmtl.tables.column_names import PathLike, plain_name
 from skmtl.tables.files import check_columns
 
 # Two rows in each of five folds: fewer would neither teach nor judge a model.
@@ -93,16 +93,17 @@ def check_labels(source: PathLike, n_rows: int, n_known: int, roles: ColumnRoles
         raise ValueError(f"{source} has {n_known} rows with a target, at least {FEWEST_ROWS} are needed; add some.")
     left_out = n_rows - n_known
     rows, are = ("row", "is") if left_out == 1 else ("rows", "are")
-    named = " or ".join(repr(name) for name in (roles.task_column, roles.groups) if name is not None)
-    # Whoever calls a task NA is to find out why it is not there.
-    also = f" Rows whose {named} is empty, NA or the like count as such." if named else ""
+    # Whoever calls a task NA, or a class None, is to find out why it is not there.
+    one = roles.targets[0] if len(roles.targets) == 1 else None
+    named = " or ".join(repr(name) for name in (roles.task_column, roles.groups, one) if name is not None)
+    also = f" Rows whose {named} is empty, NA, None or the like count as such." if named else ""
     return [f"{left_out} more {rows} without a label {are} left out.{also}"] if left_out else []
 
 
 def _join_names(names: Sequence[str], columns: Sequence[str]) -> list[str]:
     """Names, neighbours put together where only that is a column."""
     known = {re.sub(r"\s*,\s*", ",", name.strip()): name for name in columns}
-    joined, rest = [], list(names)
+    joined, rest = [], [plain_name(name) for name in names]
     while rest:
         # As few parts as possible: a name that is a column stands for itself.
         ends = (k for k in range(1, len(rest) + 1) if ",".join(rest[:k]) in known)

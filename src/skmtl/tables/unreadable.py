@@ -91,7 +91,9 @@ def _unpacking_errors(path: Path) -> Errors:
 
 
 def _too_long(error: Exception) -> str:
-    """Which row has too many fields, where pandas says so."""
+    """Which row has too many fields, where pandas says so; of all rows it says something else."""
+    if "Length of header" in str(error):
+        return "they have more fields; is there a line above the header?"
     found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
     return first_line(error) if found is None else "line {1} has {2} fields instead of {0}".format(*found.groups())
 

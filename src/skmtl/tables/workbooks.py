@@ -8,6 +8,7 @@ import pandas as pd
 
 from skmtl._validation import import_extra
 from skmtl.tables.column_names import check_unique_names, plain_name
+from skmtl.tables.csv_files import AS_WRITTEN
 from skmtl.tables.unreadable import workbook_said
 
 WORKBOOKS = (".xlsx", ".xlsm")
@@ -15,8 +16,11 @@ WORKBOOKS = (".xlsx", ".xlsm")
 MOST_CELLS = 20_000_000
 
 
-def read_workbook(path: Path, text: Collection[str]) -> tuple[pd.DataFrame, list[str]]:
-    """The first sheet of a workbook, and which one that is where there are several."""
+def read_workbook(path: Path, text: Collection[str], kept: Collection[str] = ()) -> tuple[pd.DataFrame, list[str]]:
+    """The first sheet of a workbook, and which one that is where there are several.
+
+    Of columns that are ``kept`` no cell is missing but the empty one.
+    """
     import_extra("openpyxl", "excel")
     with workbook_said(path):
         book = pd.ExcelFile(path, engine="openpyxl")
@@ -37,19 +41,21 @@ def read_workbook(path: Path, text: Collection[str]) -> tuple[pd.DataFrame, list
             header = [name for column in first for name in first[column].dropna()]
             kinds: Any = {name: str for name in header if plain_name(name) in text}
             frame = pd.read_excel(book, sheet_name=name, dtype=kinds)
+            names: Any = [name for name in frame.columns if plain_name(name) in kept]
+            if names:
+                frame[names] = pd.read_excel(book, sheet_name=name, usecols=names, **AS_WRITTEN)
     # Looked at before pandas has renamed the second of two columns with one name.
     check_unique_names(path, [plain_name(name) for name in header])
     return frame, [f"The first of {len(sheets)} sheets was read, {name!r}."] if len(sheets) > 1 else []
 
 
 def _extent(sheet: Any) -> tuple[int, int]:
-    """Rows and columns of a sheet, counted where it does not say them, or says that they are too many."""
-    n_rows, n_columns = sheet.max_row, sheet.max_column
-    if n_rows and n_columns and n_rows * n_columns <= MOST_CELLS:
-        return n_rows, n_columns
+    """Rows and columns of a sheet up to its last cells, whatever it says of them, or so many that they are too many."""
     sheet.reset_dimensions()
     n_rows = n_columns = 0
     for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
         width = max((place for place, value in enumerate(row, start=1) if value is not None), default=0)
         n_rows, n_columns = (number if width else n_rows), max(n_columns, width)
+        if n_rows * n_columns > MOST_CELLS:
+            break
     return n_rows, n_columns
