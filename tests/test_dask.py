@@ -124,6 +124,19 @@ def test_data_frames_with_unknown_lengths(rng):
         est.predict(Xd.rename(columns={"a": "q"}))
 
 
+@pytest.mark.parametrize("frame", [False, True])
+@pytest.mark.parametrize("classes", [[0, 1], ["no", "yes"]])
+def test_a_table_of_one_column_of_classes_is_that_column(classes, frame, rng):
+    X, Y = related_tasks(rng, N, 1)
+    y = np.array(classes)[(Y[:, 0] > 0).astype(int)]
+    Xd, column = spread(X, 70), spread(y, 90)
+    table = dd.from_pandas(pd.DataFrame({"y": y}), npartitions=3) if frame else column[:, None]
+    one, other = (MultiTaskClassifier().fit(Xd, each) for each in (column, table))
+    assert other.task_names_.tolist() == one.task_names_.tolist()
+    np.testing.assert_array_equal(other.predict(X), one.predict(X))
+    assert other.score(Xd, table) == one.score(Xd, column)
+
+
 @pytest.mark.parametrize("model", ["linear", "landmarks"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_blocks_without_rows_change_nothing(layout, model, rng):

@@ -93,8 +93,18 @@ def _read_classes(table: OpenTable, *, long: bool) -> tuple[Coding, NDArray[Any]
 
 def open_table(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any, *, reset: bool) -> OpenTable:
     """The table of X, y and what goes with it; with ``reset`` the estimator is told its features, else asked."""
+    if is_classifier(estimator):
+        y = _one_column(y)
     opener = _open_dask if is_dask(X) else _open_memory
     return opener(estimator, X, y, sample_weight, tasks, reset=reset)
+
+
+def _one_column(y: Any) -> Any:
+    """A table of one column, which for classes is that column; anything else as it is."""
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) != 2 or shape[1] != 1:
+        return y
+    return y.iloc[:, 0] if hasattr(y, "iloc") else y[:, 0]
 
 
 def open_rows(
