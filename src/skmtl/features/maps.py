@@ -70,7 +70,10 @@ class FeatureMap(BaseEstimator):
         return np.inf
 
     def size(self, X: Any, *, center: bool) -> float:
-        """The mean of the diagonal of the kernel on the rows of X; of features about their mean with ``center``."""
+        """The mean of the diagonal of the kernel on the rows of X; of features about their mean with ``center``.
+
+        The map need not be fitted.
+        """
         raise NotImplementedError
 
     def unspanned(self, X: Any, Z: Array) -> Array:
@@ -181,7 +184,8 @@ class KernelMap(FeatureMap):
         return float(comb(self.X_fit_.shape[1] + int(degree), int(degree)))
 
     def size(self, X: Any, *, center: bool) -> float:
-        return float(np.mean(kernel_diagonal(X, self.evaluate)))
+        # Landmarks are not drawn yet, and say nothing about it.
+        return float(np.mean(kernel_diagonal(X, KernelMap.fit(copy(self), X).evaluate)))
 
     def unspanned(self, X: Any, Z: Array) -> Array:
         return kernel_diagonal(X, self.evaluate)
