@@ -104,7 +104,7 @@ def _one_column(y: Any) -> Any:
     shape: tuple[int, ...] = getattr(y, "shape", ())
     if len(shape) != 2 or shape[1] != 1:
         return y
-    return y.iloc[:, 0] if hasattr(y, "iloc") else y[:, 0]
+    return y.iloc[:, 0] if hasattr(y, "columns") else y[:, 0]
 
 
 def open_rows(
