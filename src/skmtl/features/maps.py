@@ -163,7 +163,7 @@ class KernelMap(FeatureMap):
         self.up_to_constants = up_to_constants
 
     def fit(self, X: Array) -> Self:
-        self.X_fit_, self.origin_ = X, _mean_row(X)
+        self.X_fit_, self.origin_ = X, _middle_row(X)
         # Polynomials of features near zero lose nothing, and are quicker as they are.
         about = 0.0 if sparse.issparse(X) else float(np.sum(np.var(X, axis=0)))
         self.far_ = bool(self.origin_ @ self.origin_ > FAR * about)
@@ -314,7 +314,7 @@ class NystroemMap(KernelMap):
     def fit(self, X: Any) -> Self:
         self.origin_, self.far_ = np.zeros(X.shape[1]), False
         points = choose_landmarks(X, self.n_components, self.landmarks, self.random_state, self.evaluate)
-        self.origin_ = _mean_row(points)
+        self.origin_ = _middle_row(points)
         factor, pivots = pivoted_cholesky(check_finite_kernel(self.evaluate(points, points)))
         self.X_fit_, self.factor_ = points[pivots], factor
         return self
@@ -385,6 +385,12 @@ def make_feature_map(
     return KernelMap(kernel, params, feature_scale, up_to_constants)
 
 
-def _mean_row(X: Any) -> Array:
-    """The mean of the rows, (d,); zero where the rows are sparse, for moving would fill them."""
-    return np.zeros(X.shape[1]) if sparse.issparse(X) else np.asarray(X.mean(axis=0))
+def _middle_row(X: Any) -> Array:
+    """The median of each feature, (d,); zero where the rows are sparse, for moving would fill them.
+
+    It is a value that occurs: of a mean far from most rows, which one row far away makes, these would have no digits.
+    """
+    if sparse.issparse(X):
+        return np.zeros(X.shape[1])
+    k = (X.shape[0] - 1) // 2
+    return np.asarray(np.partition(X, k, axis=0)[k])
