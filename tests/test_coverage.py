@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from problems import with_gaps
 
-from skmtl import MultiTaskRegressor
+from skmtl import MultiTaskClassifier, MultiTaskRegressor
 from skmtl.model_selection import interval_coverage
 from skmtl.model_selection.coverage import covers
 from skmtl.report import render, summarize
@@ -149,3 +149,11 @@ def test_a_report_without_intervals(problem):
     assert "How sure are predictions?" not in page
     empty = pd.DataFrame(columns=COLUMNS)
     assert summarize(est, intervals=empty)["intervals"] is None
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_classifiers_have_no_intervals(single, problem):
+    X, Y = problem
+    Y = (np.asarray(Y) > 0.0).astype(int)
+    with pytest.raises(ValueError, match=r"intervals are those of a regressor .* not of MultiTaskClassifier"):
+        interval_coverage(MultiTaskClassifier(loss="square"), X, Y[:, 0] if single else Y)

@@ -124,6 +124,51 @@ def test_data_frames_with_unknown_lengths(rng):
         est.predict(Xd.rename(columns={"a": "q"}))
 
 
+@pytest.mark.parametrize("frame", [False, True])
+@pytest.mark.parametrize("classes", [[0, 1], ["no", "yes"]])
+def test_a_table_of_one_column_of_classes_is_that_column(classes, frame, rng):
+    X, Y = related_tasks(rng, N, 1)
+    y = np.array(classes)[(Y[:, 0] > 0).astype(int)]
+    Xd, column = spread(X, 70), spread(y, 90)
+    table = dd.from_pandas(pd.DataFrame({"y": y}), npartitions=3) if frame else column[:, None]
+    one, other = (MultiTaskClassifier().fit(Xd, each) for each in (column, table))
+    assert other.task_names_.tolist() == one.task_names_.tolist()
+    np.testing.assert_array_equal(other.predict(X), one.predict(X))
+    assert other.score(Xd, table) == one.score(Xd, column)
+
+
+@pytest.mark.parametrize("model", ["linear", "landmarks"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_blocks_without_rows_change_nothing(layout, model, rng):
+    """Choosing rows of a collection leaves some of its blocks empty."""
+    X, y, extra = labelled_tables(rng, N)[layout]
+
+    def table(value, chunks):
+        return da.from_array(value, chunks=(chunks, *value.shape[1:]))
+
+    params = {"linear": {}, "landmarks": {"kernel": "rbf", "n_components": 9}}[model]
+    fits = []
+    for chunks in [(120, 180), (0, 120, 0, 180, 0)]:
+        rest = {name: table(value, chunks) for name, value in extra.items()}
+        Xd, yd = table(X, chunks), table(y, chunks)
+        est = regressor(**params).fit(Xd, yd, **rest)
+        tasks = {name: value for name, value in rest.items() if name == "tasks"}
+        fits.append((est.structure_, est.predict(Xd, **tasks).compute(), est.score(Xd, yd, **rest)))
+    for one, other in zip(*fits, strict=True):
+        np.testing.assert_array_equal(other, one)
+
+
+def test_chosen_rows_of_a_data_frame(rng):
+    X, Y, _ = labelled_tables(rng, N)["complete"]
+    frame = pd.DataFrame(np.hstack([X, Y]), columns=list("abcdewxyz")).assign(row=np.arange(N))
+    whole, features, targets = dd.from_pandas(frame, npartitions=4), list("abcde"), list("wxyz")
+    some, chosen = whole[whole["row"] < 100], frame[:100]
+    est = regressor().fit(some[features], some[targets])
+    memory = regressor().fit(chosen[features], chosen[targets])
+    np.testing.assert_allclose(est.structure_, memory.structure_, atol=1e-10)
+    np.testing.assert_allclose(est.predict(some[features]).compute(), memory.predict(chosen[features]), atol=1e-10)
+
+
 @pytest.mark.filterwarnings("ignore:Dask currently has limited support")
 def test_parquet_files_of_which_few_columns_are_needed(rng, tmp_path):
     X, y, extra = labelled_tables(rng, N)["long"]
@@ -163,6 +208,7 @@ BAD = {
     "rows do not match": ({}, lambda X, Y: (X[:-3], Y), "X has 297 rows but y has 300"),
     "NaN in X": ({}, lambda X, Y: (da.where(X > 5.0, np.nan, X), Y), "NaN or infinite values"),
     "infinite target": ({}, lambda X, Y: (X, da.where(Y > 1.0, np.inf, Y)), "infinite values"),
+    "no rows": ({}, lambda X, Y: (X[:0], Y[:0]), "X has no rows"),
     "a column of X": ({}, lambda X, Y: (X[:, 0], Y), "2D"),
 }
 

@@ -131,3 +131,20 @@ def test_a_kernel_matrix_is_overwritten_only_where_that_is_allowed(overwrite, rn
     before = K.copy()
     make_design(make_feature_map("precomputed").fit(K), K, np.full(8, 2.0), intercept=True, overwrite=overwrite)
     assert np.array_equal(K, before) == (not overwrite)
+
+
+@pytest.mark.parametrize("where", ["here", "elsewhere"])
+@pytest.mark.parametrize("far", [1e10, 1e14, 1e20, -1e36])
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_rows_far_away_take_no_digits_from_the_others(kernel, far, where, rng):
+    """A missing value that is written as 1e20 is far from all else, and so is the mean of the rows."""
+    X = rng.standard_normal((N, 3)) + (1e6 if where == "elsewhere" else 0.0)
+    spoilt = np.vstack([X, X[:1]])
+    spoilt[-1, 1] = far
+    distances = np.abs(X[:, None] - X)
+    expected = np.exp(-0.3 * (distances**2 if kernel == "rbf" else distances).sum(axis=2))
+    K = make_feature_map(kernel, gamma=0.3).fit(spoilt).transform(spoilt)
+    np.testing.assert_allclose(K[:N, :N], expected, rtol=0.0, atol=1e-12)
+    on_landmarks = make_feature_map(kernel, gamma=0.3, landmarks=spoilt).fit(spoilt)
+    places = [int(np.flatnonzero((spoilt == row).all(axis=1))[0]) for row in on_landmarks.landmarks_]
+    np.testing.assert_allclose(on_landmarks.transform(spoilt), K[:, places], rtol=0.0, atol=1e-12)

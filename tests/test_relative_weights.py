@@ -45,13 +45,14 @@ def test_of_regressors(model, layout, rng):
         np.testing.assert_allclose(*ends, rtol=1e-4)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "square"])
 @pytest.mark.parametrize("layout", ["weights", "long"])
 def test_of_classifiers(loss, layout, rng):
     X, y, heavy, light = both(rng, layout, n=40)
     y = (y > np.median(y, axis=0)).astype(int) if y.ndim == 2 else np.arange(len(y)) % 2
     one, two = (MultiTaskClassifier(loss=loss, alpha=0.1, tol=1e-8).fit(X, y, **rest) for rest in (heavy, light))
     np.testing.assert_allclose(two.decision_function(X), one.decision_function(X), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(two.predict_proba(X), one.predict_proba(X), atol=1e-4)
     assert two.score(X, y, **light) == pytest.approx(one.score(X, y, **heavy))
 
 

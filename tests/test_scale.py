@@ -236,6 +236,18 @@ def test_search_and_path_on_landmarks(rng):
     assert path.structures.shape == (2, 3, 3)
 
 
+@pytest.mark.parametrize("draw", [{"n_components": 9, "random_state": 0}, {"landmarks": "given"}])
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly", "cosine"])
+def test_strengths_that_are_tried_by_default_do_not_depend_on_landmarks(kernel, draw, rng):
+    X, Y = related_tasks(rng, 30, 2)
+    draw = {"landmarks": X[::4]} if draw.get("landmarks") == "given" else draw
+    grid = {"kernel": kernel, "gammas": [0.1] if kernel != "cosine" else None, "mus": [0.9], "eps_factors": [1.0]}
+    exact, few = (MultiTaskRegressorCV(**grid, cv=2, **extra).fit(X, Y) for extra in ({}, draw))
+    tried = [np.array(search.cv_results_["param_alpha"], dtype=float) for search in (few, exact)]
+    np.testing.assert_allclose(*tried, rtol=1e-12)
+    assert len(np.unique(tried[1])) == 10
+
+
 BAD_LANDMARKS = {
     "precomputed": ({"kernel": "precomputed", "n_components": 5}, "needs the rows themselves"),
     "zero": ({"n_components": 0}, "n_components=0 must be a whole number"),

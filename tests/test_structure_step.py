@@ -108,6 +108,15 @@ def test_splitting_ends_at_the_first_look_where_it_starts_from_the_solution(rng)
     assert distance(cut) == gap <= 1e-6
 
 
+@pytest.mark.parametrize("seed", [7, 14, 15, 26, 42])
+def test_splitting_ends_where_rounding_leaves_eigenvalues_below_zero(seed):
+    """Four directions of six: what the others have is rounding, of either sign."""
+    B = np.random.default_rng(seed).standard_normal((6, 4))
+    A, gap = minimize_structure(B @ B.T, Sparse(solver="primal-dual", max_iter=50))
+    assert np.isfinite(A).all()
+    assert gap > 0.0
+
+
 def test_dense_limit_is_the_matrix_square_root(rng):
     S = random_psd(rng, 7)
     A, gap = minimize_structure(S, Sparse(mu=1.0))

@@ -26,6 +26,7 @@ HOMOGENEOUS = {
     "sparse": (Sparse(0.6), 2, 1, 1),
     "nearly dense": (Sparse(0.97), 2, 1, 1),
     "dense": (Sparse(1.0), 2, 1, 1),
+    "splitting": (Sparse(0.6, solver="primal-dual", max_iter=100), 2, 1, 1),
     "groups": (Groups([0, 0, 1, 1, 2, 2], mu=0.7), 2, 1, 1),
     "trace": (Trace(), 1, 0, 0),
     "frobenius": (Frobenius(0.3), 3, 1, 2),

@@ -44,6 +44,8 @@ class DaskRows:
 
         arrays = _to_arrays([X, *columns.values()], lengths=lengths)
         X = arrays[0].rechunk({1: -1})
+        if X.shape[0] == 0:
+            raise ValueError("X has no rows.")
         aligned = {}
         for name, column in zip(columns, arrays[1:], strict=True):
             if column.shape[0] != X.shape[0] and lengths:
@@ -68,12 +70,14 @@ class DaskRows:
         # A node of the graph, so that it travels to a worker once.
         job = delayed(_Reduce(leaf, merge, width, self._names, self.shape[1]), pure=False, traverse=False)
         task = delayed(_reduce_block, pure=False)
-        starts = np.concatenate([[0], np.cumsum(self._X.chunks[0])[:-1]]).astype(int).tolist()
+        lengths = np.array(self._X.chunks[0])
+        starts = (np.cumsum(lengths) - lengths).astype(int).tolist()
         blocks = self._X.to_delayed()[:, 0] if self._features else [None] * len(starts)
         columns = {name: column.to_delayed().ravel() for name, column in self._columns.items()}
+        # Where rows were chosen, blocks may be left without any.
         parts = [
-            task(job, start, block, {name: column[i] for name, column in columns.items()})
-            for i, (start, block) in enumerate(zip(starts, blocks, strict=True))
+            task(job, starts[i], blocks[i], {name: column[i] for name, column in columns.items()})
+            for i in np.flatnonzero(lengths)
         ]
         join = delayed(_merge, pure=False)
         while len(parts) > 1:
@@ -96,6 +100,7 @@ class DaskRows:
             names=names,
             width=width,
             labels=self._names,
+            empty=example[:0],
             dtype=example.dtype,
             meta=example[:0],
             **shape,
@@ -130,8 +135,16 @@ def _merge(merge: Callable[[S, S], S], parts: list[S]) -> S:
 
 
 def _map_block(
-    X: NDArray[Any], *columns: NDArray[Any], function: Any, names: list[str], width: int, labels: Any
+    X: NDArray[Any],
+    *columns: NDArray[Any],
+    function: Any,
+    names: list[str],
+    width: int,
+    labels: Any,
+    empty: NDArray[Any],
 ) -> NDArray[Any]:
+    if len(X) == 0:
+        return empty
     given = {name: column[:, 0] for name, column in zip(names, columns, strict=True)}
     return MemoryRows(X, given, names=labels).map(function, width=width)
 

@@ -96,6 +96,7 @@ def open_on_cluster(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: A
     """The table of Dask collections; with ``reset`` the estimator is told its features and tasks, else asked."""
     import dask.array as da
 
+    y = _labels(estimator, y)
     _check_features(estimator, X, reset=reset)
     columns = {"y": y}
     if sample_weight is not None:
@@ -112,6 +113,14 @@ def open_on_cluster(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: A
     rows = DaskRows.from_collections(X, columns, getattr(estimator, "feature_names_in_", None))
     _check_shape(y.shape, long=tasks is not None)
     return OpenTable(rows, names, y.ndim == 1)
+
+
+def _labels(estimator: Any, y: Any) -> Any:
+    """Labels as they are read: a table of one column of classes is that column."""
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if not is_classifier(estimator) or len(shape) != 2 or shape[1] != 1:
+        return y
+    return y.iloc[:, 0] if hasattr(y, "columns") else y[:, 0]
 
 
 def open_rows(
@@ -135,7 +144,7 @@ def open_rows(
 
 def _open_memory(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any) -> OpenTable:
     _check_features(estimator, X, reset=True)
-    array, labels = _array(X), np.asarray(numbers_in(y))
+    array, labels = _array(X), np.asarray(numbers_in(_labels(estimator, y)))
     _check_shape(labels.shape, long=tasks is not None)
     check_rows(labels, array.shape[0])
     n_columns = labels.shape[1] if labels.ndim == 2 else 1

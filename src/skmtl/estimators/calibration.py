@@ -78,6 +78,8 @@ def calibrate(scores: Array, labels: Labels, *, together: bool) -> Calibration:
 
 
 def _lines(score: Array, y: Array, weight: Array) -> tuple[Line, Line]:
+    # Labels are counted, and what all weights are multiplied by makes them neither more nor fewer.
+    weight = weight / weight.mean()
     positive, negative = (float(weight[y * sign > 0.0].sum()) for sign in (1.0, -1.0))
     target = np.where(y > 0.0, (positive + 1.0) / (positive + 2.0), 1.0 / (negative + 2.0))
     sides = [score > 0.0, score < 0.0]

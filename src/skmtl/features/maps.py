@@ -73,7 +73,10 @@ class FeatureMap(BaseEstimator):
         return ""
 
     def size(self, X: Any, *, center: bool) -> float:
-        """The mean of the diagonal of the kernel on the rows of X; of features about their mean with ``center``."""
+        """The mean of the diagonal of the kernel on the rows of X; of features about their mean with ``center``.
+
+        The map need not be fitted.
+        """
         raise NotImplementedError
 
     def unspanned(self, X: Any, Z: Array) -> Array:
@@ -163,7 +166,7 @@ class KernelMap(FeatureMap):
         self.up_to_constants = up_to_constants
 
     def fit(self, X: Array) -> Self:
-        self.X_fit_, self.origin_ = X, _mean_row(X)
+        self.X_fit_, self.origin_ = X, _middle_row(X)
         # Polynomials of features near zero lose nothing, and are quicker as they are.
         self.far_ = _is_far(X, FAR)
         return self
@@ -193,9 +196,8 @@ class KernelMap(FeatureMap):
         )
 
     def size(self, X: Any, *, center: bool) -> float:
-        # Of a map that need not be fitted.
-        on_these = KernelMap.fit(copy(self), X)
-        return float(np.mean(kernel_diagonal(X, on_these.evaluate)))
+        # Landmarks are not drawn yet, and say nothing about it.
+        return float(np.mean(kernel_diagonal(X, KernelMap.fit(copy(self), X).evaluate)))
 
     def unspanned(self, X: Any, Z: Array) -> Array:
         return kernel_diagonal(self._as_fitted(X), self.evaluate)
@@ -315,7 +317,7 @@ class NystroemMap(KernelMap):
         points = choose_landmarks(X, self.n_components, self.landmarks, self.random_state, self.evaluate)
         # Dense ones would make the rows dense, too.
         points = sparse.csr_array(points) if sparse.issparse(X) else points
-        self.origin_ = _mean_row(points)
+        self.origin_ = _middle_row(points)
         factor, pivots = pivoted_cholesky(check_finite_kernel(self.evaluate(points, points)))
         self.X_fit_, self.factor_ = points[pivots], factor
         return self
@@ -388,10 +390,18 @@ def make_feature_map(
 
 def _is_far(X: Any, ratio: float) -> bool:
     """Whether the squared distance of the rows from zero is more than so many times their variance; no if sparse."""
-    mean = _mean_row(X)
-    return bool(mean @ mean > ratio * (0.0 if sparse.issparse(X) else float(np.sum(np.var(X, axis=0)))))
+    if sparse.issparse(X):
+        return False
+    mean = np.asarray(X.mean(axis=0))
+    return bool(mean @ mean > ratio * float(np.sum(np.var(X, axis=0))))
 
 
-def _mean_row(X: Any) -> Array:
-    """The mean of the rows, (d,); zero where the rows are sparse, for moving would fill them."""
-    return np.zeros(X.shape[1]) if sparse.issparse(X) else np.asarray(X.mean(axis=0))
+def _middle_row(X: Any) -> Array:
+    """The median of each feature, (d,); zero where the rows are sparse, for moving would fill them.
+
+    It is a value that occurs: of a mean far from most rows, which one row far away makes, these would have no digits.
+    """
+    if sparse.issparse(X):
+        return np.zeros(X.shape[1])
+    k = (X.shape[0] - 1) // 2
+    return np.asarray(np.partition(X, k, axis=0)[k])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.model_selection import GroupKFold, KFold
 
 from skmtl._linalg import Array
@@ -74,6 +74,8 @@ def interval_coverage(
     >>> found.groupby("coverage")["covered"].mean().round(1).tolist()
     [0.6, 0.8]
     """
+    if not is_regressor(estimator):
+        raise ValueError(f"intervals are those of a regressor with loss='square', not of {estimator!r:.60}.")
     data = clean(estimator, X, Y, tasks=tasks, groups=groups)
     folds = (KFold if groups is None else GroupKFold)(n_folds, shuffle=True, random_state=random_state)
     parts = []

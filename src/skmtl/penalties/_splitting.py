@@ -24,6 +24,8 @@ def primal_dual(
     """
     n_tasks = len(S)
     s, U = eigh(S)
+    # Eigenvalues that are rounding may come out as zero, or below.
+    s = np.maximum(s, np.finfo(float).eps * s[-1])
     M = symmetric_part((U / np.sqrt(s)) @ U.T)
     sigma = 1.0 / s[0]
     A = np.eye(n_tasks) if start is None else start

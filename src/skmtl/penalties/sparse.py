@@ -232,6 +232,9 @@ def _screened(penalty: Sparse, S: Array, start: Array | None, tol: float) -> Str
 
 
 def _by_primal_dual(penalty: Sparse, S: Array, start: Array | None, tol: float) -> StructureStep:
+    # Its step is right for tasks of size about one. A power of two, which rounds nothing.
+    unit = 2.0 ** np.round(np.log2(np.trace(S) / len(S)) / 2.0)
+    S, start = S / unit**2, None if start is None else start / unit
     s, U = eigh(S)
     root = symmetric_part((U * positive_sqrt(s)) @ U.T)
     A, gap, _ = primal_dual(
@@ -242,7 +245,7 @@ def _by_primal_dual(penalty: Sparse, S: Array, start: Array | None, tol: float) 
         tol=tol,
         max_iter=penalty.max_iter or 30_000,
     )
-    return StructureStep(A, abs(gap))
+    return StructureStep(unit * A, abs(gap))
 
 
 STRUCTURE_SOLVERS = {"newton": _screened, "primal-dual": _by_primal_dual}
