@@ -17,7 +17,7 @@ from skmtl import (
     structure_path,
 )
 from skmtl.estimators.clean import clean
-from skmtl.features import maps
+from skmtl.features import kernel_maps
 from skmtl.model_selection import interval_coverage, readable_graph, stability
 from skmtl.model_selection.folds import make_splits
 from skmtl.model_selection.landmark_choice import choose_landmarks
@@ -288,7 +288,7 @@ def test_verbose_prints_a_line_for_every_fold(problem, capsys):
 def test_an_exact_kernel_beyond_memory_is_refused_before_it_is_computed(problem, monkeypatch):
     X, Y, _ = problem
     needed = _memory.kernel_bytes(len(X))
-    monkeypatch.setattr(maps, "ROWS_THAT_FIT", len(X) - 1)
+    monkeypatch.setattr(kernel_maps, "ROWS_THAT_FIT", len(X) - 1)
     monkeypatch.setattr(_memory, "memory_available", lambda: needed)
     fitted = MultiTaskRegressor(kernel="rbf").fit(X, Y)
     monkeypatch.setattr(_memory, "memory_available", lambda: needed - 1)

@@ -1,15 +1,10 @@
 """Feature maps: the features themselves, exact kernels, and kernels approximated on landmarks."""
 
+from skmtl.features.base import FeatureMap
+from skmtl.features.kernel_maps import KernelMap, NystroemMap
 from skmtl.features.kernels import KERNELS, Kernel, KernelFacts, check_kernel
 from skmtl.features.landmarks import Landmarks
-from skmtl.features.maps import (
-    FeatureMap,
-    KernelMap,
-    LinearMap,
-    NystroemMap,
-    PrecomputedMap,
-    make_feature_map,
-)
+from skmtl.features.maps import LinearMap, PrecomputedMap, make_feature_map
 
 __all__ = [
     "KERNELS",

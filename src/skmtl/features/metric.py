@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from skmtl._linalg import TINY, Array
-from skmtl.features.maps import FeatureMap
+from skmtl.features.base import FeatureMap
 
 # Numbers of the features of basis functions that are dense at once.
 BLOCK_ENTRIES = 2**22
