@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import null_space
 from scipy.optimize import approx_fprime
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import average_precision_score
 
@@ -317,3 +318,18 @@ def test_rows_that_repeat_leave_digits_without_noise(kernel, rule, spread, rng):
         warnings.simplefilter("ignore", ConvergenceWarning)
         scale = model.set_params(alpha=1e-18).fit(X, Y).feature_map_.feature_scale
     assert np.all(np.isfinite(scale) & (scale > 0.0))
+
+
+@pytest.mark.parametrize("rule", ["evidence", "task_evidence"])
+def test_labels_of_next_to_no_weight_teach_no_widths(rule, rng):
+    """A weight says how little noise a label has: wrong labels of a small one are as good as none."""
+    X = rng.uniform(-1.0, 1.0, (60, 2))
+    Y = np.c_[np.sin(3.0 * X[:, 0]), np.cos(2.0 * X[:, 0])] + 0.1 * rng.standard_normal((60, 2))
+    weight = np.ones((60, 2))
+    Y[40:], weight[40:] = rng.standard_normal((20, 2)), 1e-9
+    model = MultiTaskRegressor(
+        "independent", kernel="rbf", alpha=1e-2, metric_rounds=1, metric_rule=rule, scale_targets=False
+    )
+    few = model.fit(X[:40], Y[:40]).feature_importances_
+    np.testing.assert_allclose(clone(model).fit(X, Y, sample_weight=weight).feature_importances_, few, atol=0.02)
+    assert few[0] > 0.9

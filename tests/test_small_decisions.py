@@ -33,10 +33,11 @@ from skmtl.model_selection import (
     verdict,
 )
 from skmtl.model_selection.candidates import Candidate, CandidateScores, choose, learn_all, row_means
-from skmtl.model_selection.folds import _deal_labels
+from skmtl.model_selection.folds import _deal_labels, make_splits
 from skmtl.model_selection.gains import _best_method
 from skmtl.model_selection.held_out import _beyond
 from skmtl.model_selection.metric_choice import MetricSource
+from skmtl.model_selection.scores import constant_score
 from skmtl.model_selection.stability import _learn_half
 from skmtl.model_selection.verdict import PairedScores, describe_verdict, judge_interval
 from skmtl.penalties import Independent, Sparse
@@ -279,3 +280,20 @@ def test_halves_are_learned_while_there_is_room_for_their_edges():
     source = SimpleNamespace(model=MultiTaskRegressor(), training=lambda half: SimpleNamespace(solve=solve))
     assert len(_learn_half(source, path, np.arange(3), np.full(4, 1.0))) == 3
     assert len(_learn_half(source, path, np.arange(3), np.full(4, 3.0))) == 4
+
+
+def test_folds_have_their_share_of_every_class(rng):
+    y = rng.permutation(np.repeat(["a", "b", "c", "d"], 10))
+    data = clean(MultiTaskClassifier(), rng.standard_normal((40, 2)), y)
+    for _, test in make_splits(5, data):
+        assert np.unique(y[test], return_counts=True)[1].tolist() == [2, 2, 2, 2]
+
+
+def test_a_constant_has_no_score_where_no_fold_has_one(rng):
+    """All labels of a fold are of one class, which no order of the rows can be right or wrong about."""
+    y = np.repeat([0, 1], 10)
+    data = clean(MultiTaskClassifier(), rng.standard_normal((20, 2)), y)
+    splits = [(np.arange(20), np.arange(10)), (np.arange(20), np.arange(10, 20))]
+    assert constant_score("roc_auc", data, splits) is None
+    mixed = [*splits, (np.arange(20), np.arange(20))]
+    assert constant_score("roc_auc", data, mixed) == pytest.approx(0.5)
