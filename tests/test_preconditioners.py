@@ -3,11 +3,17 @@
 import numpy as np
 import pytest
 from problems import random_psd
+from scipy.linalg import block_diag
 
 from skmtl.penalties import Groups, Sparse
 from skmtl.penalties._graph_newton import DENSE_SHARE, _Point
 from skmtl.penalties._newton import hessian_diagonal, whole_inverse
+from skmtl.solvers import task_blocks
+from skmtl.solvers.observed import ObservedRows
+from skmtl.solvers.systems import Predictors
+from skmtl.solvers.task_blocks import TaskBlockSystem
 from skmtl.solvers.whitening import Whitening
+from skmtl.targets import TableLabels
 
 
 def hessian(P, Q, D):
@@ -120,3 +126,21 @@ def test_whitening_by_shares_is_diagonal_in_them(rng):
     np.testing.assert_allclose(white.R @ white.R.T, A)
     np.testing.assert_allclose(white.unwhiten(white.whiten(W)), W)
     np.testing.assert_allclose(white.times_inverse(white.whiten(W)), W @ np.linalg.inv(A))
+
+
+@pytest.mark.parametrize("n_tasks", [3, 30])
+def test_of_missing_labels_are_those_of_tasks_apart_and_of_what_tasks_share(n_tasks, rng):
+    """The blocks of the Hessian on its diagonal, and the Hessian along the leading directions of the structure."""
+    n_rows, rank, ridge = 25, 4, 0.3
+    weight = rng.uniform(0.5, 2.0, (n_rows, n_tasks)) * (rng.random((n_rows, n_tasks)) < 0.5)
+    labels = TableLabels(rng.standard_normal((n_rows, n_tasks)), weight)
+    observed = ObservedRows(rng.standard_normal((n_rows, rank)), np.ones(rank), labels, intercept=True)
+    a, U = np.linalg.eigh(random_psd(rng, n_tasks))
+    nothing = Predictors(np.zeros((rank, n_tasks)), np.zeros((rank, n_tasks)))
+    system = TaskBlockSystem(observed, a, U, ridge, nothing, 0.1)
+    # Coefficients task by task.
+    units = np.eye(rank * n_tasks).reshape(-1, n_tasks, rank).swapaxes(1, 2)
+    H, P = (np.array([f(unit).T.ravel() for unit in units]) for f in (system._apply, system._precondition))
+    apart = block_diag(*(np.linalg.inv(H[i : i + rank, i : i + rank]) for i in range(0, len(H), rank)))
+    shared = np.kron(U[:, -min(task_blocks.N_SHARED, n_tasks) :], np.eye(rank))
+    np.testing.assert_allclose(P, apart + shared @ np.linalg.solve(shared.T @ H @ shared, shared.T), atol=1e-8)

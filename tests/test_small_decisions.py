@@ -37,11 +37,12 @@ from skmtl.model_selection.folds import _deal_labels, make_splits
 from skmtl.model_selection.gains import _best_method
 from skmtl.model_selection.held_out import _beyond
 from skmtl.model_selection.metric_choice import MetricSource
-from skmtl.model_selection.scores import constant_score
+from skmtl.model_selection.scores import SCORES, constant_score
 from skmtl.model_selection.stability import _learn_half
 from skmtl.model_selection.verdict import PairedScores, describe_verdict, judge_interval
 from skmtl.penalties import Independent, Sparse
 from skmtl.solvers.training import Effort, Settings
+from skmtl.targets import TableLabels
 from skmtl.targets.coding import ClassCoding, find_classes, make_coding, signs
 
 
@@ -297,3 +298,11 @@ def test_a_constant_has_no_score_where_no_fold_has_one(rng):
     assert constant_score("roc_auc", data, splits) is None
     mixed = [*splits, (np.arange(20), np.arange(20))]
     assert constant_score("roc_auc", data, mixed) == pytest.approx(0.5)
+
+
+def test_tasks_that_do_not_vary_have_no_score_beside_others(rng):
+    """Whoever predicts a constant is right; where all are constants nobody is better."""
+    Y = np.c_[rng.standard_normal(20), np.full(20, 3.0)]
+    labels, score = TableLabels(Y, np.ones((20, 2))), SCORES["nmse"]
+    assert np.isnan(score.signed(labels, Y, np.array([1.0, 0.0]))).tolist() == [False, True]
+    assert score.signed(labels, Y, np.zeros(2)).tolist() == [0.0, 0.0]
