@@ -87,6 +87,23 @@ def test_tasks_with_rows_of_their_own(rng):
     assert display.curves.groupby("task")["labels"].sum().tolist() == [100, 100, 100]
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("only", [0.0, 1.0])
+@pytest.mark.parametrize("long", [False, True])
+def test_the_only_class_of_a_task_is_as_probable_as_it_is_certain(loss, only, long, rng):
+    """Of 40 labels all are of it, and one more of each class is imagined (Platt): 41 to 1."""
+    X, Y, _ = labels_of_known_odds(rng, 40)
+    Y[:, 1] = only
+    if long:
+        est = MultiTaskClassifier(loss=loss).fit(np.tile(X, (3, 1)), Y.T.ravel(), tasks=np.repeat([0, 1, 2], 40))
+    else:
+        est = MultiTaskClassifier(loss=loss).fit(X, Y)
+    found = est.predict_proba(X)[:, 1]
+    assert np.all(np.abs(found - only) < 0.2)
+    if loss == "square":
+        np.testing.assert_allclose(np.abs(found - only), 1.0 / 42.0, rtol=0.02)
+
+
 def test_what_cannot_be_told_apart_has_the_share_of_its_labels(rng):
     """Scores that say nothing: probabilities are near the shares of the labels."""
     X, Y = rng.normal(size=(400, 3)), (rng.random((400, 2)) < [0.2, 0.7]).astype(float)

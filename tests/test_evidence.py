@@ -40,7 +40,8 @@ def test_slopes_are_those_of_the_least_log_loss(together, rng):
         columns = slice(None) if together else slice(t, t + 1)
         known = weight[:, columns] > 0.0
         s, label, w = (part[:, columns][known] for part in (score, y, weight))
-        # Labels are softened by as much as one more of each class would (Platt).
+        # Labels are softened by as much as one more of each class would (Platt); of their weights the mean is one.
+        w = w / w.mean()
         positive, negative = w[label > 0].sum(), w[label < 0].sum()
         target = np.where(label > 0, (positive + 1) / (positive + 2), 1 / (negative + 2))
         for side, slope in ((s > 0, found.above[1, t]), (s < 0, found.below[1, t])):

@@ -276,7 +276,7 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
             )
         codes = None if tasks is None else match_tasks(tasks, self.task_names_)
         kept = self.evidence_
-        calibration = calibrate(kept.held_out_scores, kept.labels, together=self.coding_.one_vs_all)
+        calibration = calibrate(kept.held_out_scores, kept.given_labels, together=self.coding_.one_vs_all)
         odds = calibration.log_odds(predict_scores(self, X, tasks), codes)
         return self.coding_.score_probabilities(odds)
 

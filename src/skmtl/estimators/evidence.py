@@ -199,6 +199,11 @@ class Evidence:
         R = (Z.T @ Z / np.maximum(counts, 1.0) - self.residuals.together) / np.outer(root, root)
         return shrunk_correlation(R, counts)
 
+    @property
+    def given_labels(self) -> Labels:
+        """The labels in the units of y but for its scale, as ``held_out_scores`` are: not zero where they are all one."""
+        return self.labels.with_labels(self.labels.y + self.labels.spread(self.target_mean), self.labels.weight)
+
     @cached_property
     def held_out_scores(self) -> Array:
         """Scores of rows held out, in the units of y but for its scale, laid out like the labels."""
