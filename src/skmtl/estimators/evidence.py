@@ -201,7 +201,7 @@ class Evidence:
 
     @property
     def given_labels(self) -> Labels:
-        """The labels in the units of y but for its scale, as ``held_out_scores`` are: not zero where they are all one."""
+        """The labels in the units of y but for its scale, as ``held_out_scores`` are."""
         return self.labels.with_labels(self.labels.y + self.labels.spread(self.target_mean), self.labels.weight)
 
     @cached_property
