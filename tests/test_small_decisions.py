@@ -37,7 +37,7 @@ from skmtl.model_selection.folds import _deal_labels, make_splits
 from skmtl.model_selection.gains import _best_method
 from skmtl.model_selection.held_out import _beyond
 from skmtl.model_selection.metric_choice import MetricSource
-from skmtl.model_selection.scores import SCORES, constant_score
+from skmtl.model_selection.scores import SCORES, constant_score, score_name
 from skmtl.model_selection.stability import _learn_half
 from skmtl.model_selection.verdict import PairedScores, describe_verdict, judge_interval
 from skmtl.penalties import Independent, Sparse
@@ -165,6 +165,7 @@ def test_a_choice_says_which_kernels_it_tries(kernels, words, rng):
     choose_parameters(*related_tasks(rng, 30, 2), search=search, kernels=kernels, callback=states.append)
     parts = [state for state in states if "part" in state]
     assert parts
+    assert {state["total"] for state in states} == {2}
     # Whether there is something left to do after the first half or not, it is told to be over.
     assert [state["done"] for state in states if "part" not in state] == [1, 2]
     assert all(state["part"].startswith(words) and state["done"] <= 1.0 for state in parts)
@@ -306,3 +307,18 @@ def test_tasks_that_do_not_vary_have_no_score_beside_others(rng):
     labels, score = TableLabels(Y, np.ones((20, 2))), SCORES["nmse"]
     assert np.isnan(score.signed(labels, Y, np.array([1.0, 0.0]))).tolist() == [False, True]
     assert score.signed(labels, Y, np.zeros(2)).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(("counts", "name"), [((90, 6, 4), "roc_auc"), ((60, 30, 10), "accuracy")])
+def test_classes_beside_a_large_one_are_judged_by_their_order(counts, name, rng):
+    y = np.repeat(["a", "b", "c"], counts)
+    assert score_name(None, clean(MultiTaskClassifier(), rng.standard_normal((100, 2)), y)) == name
+
+
+@pytest.mark.parametrize("rule", ["best", "1se"])
+def test_a_graph_is_as_sparse_as_it_is_in_the_mean_over_folds(rule):
+    """Not on its worst fold: of candidates that are level the first has more edges on one fold, and fewer on all."""
+    scores = np.tile([0.5, 0.6, 0.7, 0.8], (2, 1))
+    edges = np.array([[0.0, 0.0, 0.0, 5.0], [3.0, 3.0, 3.0, 3.0]])
+    assert choose(CandidateScores(scores, edges, row_means(scores)), rule) == 0
+    assert choose(CandidateScores(scores, edges[::-1], row_means(scores)), rule) == 1

@@ -200,6 +200,19 @@ def test_what_no_function_explains_is_left(rng):
     np.testing.assert_allclose(np.trace(step.solve(np.eye(2)).beyond), 2.0 * apart / 0.6**2)
 
 
+@pytest.mark.parametrize("size", [1.0, 1e-8, 1e8])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("layout", ["complete", "gaps", "long"])
+def test_products_in_single_precision_are_of_numbers_of_any_sign_and_size(layout, sign, size, rng, monkeypatch):
+    """Also where no entry is above zero."""
+    monkeypatch.setattr(skmtl.solvers.observed, "worth_forming_grams", lambda *_: False)
+    labels, rows = make_labels(rng, "ridge", layout), sign * size * rng.uniform(0.1, 1.0, (N_ROWS, RANK))
+    observed = ObservedRows(labels.arrange(rows), np.sum(rows**2, axis=0), labels, intercept=False)
+    for W in (rng.uniform(0.1, 1.0, (RANK, N_TASKS)), -rng.uniform(0.1, 1.0, (RANK, N_TASKS))):
+        curved = observed.curve(size * W)
+        np.testing.assert_allclose(observed.curve_roughly(size * W), curved, rtol=1e-4, atol=0.0)
+
+
 @pytest.mark.parametrize("by_grams", [True, False])
 @pytest.mark.parametrize("layout", ["complete", "gaps", "long"])
 def test_sums_of_observed_rows_are_those_of_the_formulas(layout, by_grams, rng, monkeypatch):

@@ -121,10 +121,11 @@ def test_a_constant_is_its_own_mean(value):
     assert scaling.scale[0] == (abs(value) or 1.0)
 
 
+@pytest.mark.parametrize("weight", [1.0, 1e-3])
 @pytest.mark.parametrize("size", [1e80, 1e-80, -1e200, 1e200])
-def test_sizes_whose_squares_are_lost_need_scaling(size, rng):
-    """Of either sign alone, too: the largest label may be the lowest."""
-    labels = TableLabels(size * (3.0 + rng.uniform(-1.0, 1.0, (9, 2))), np.ones((9, 2)))
+def test_sizes_whose_squares_are_lost_need_scaling(size, weight, rng):
+    """Of either sign alone, too: the largest label may be the lowest. Weights are relative."""
+    labels = TableLabels(size * (3.0 + rng.uniform(-1.0, 1.0, (9, 2))), np.full((9, 2), weight))
     with pytest.raises(ValueError, match="scale_targets"):
         standardize(labels, center=True, scale=False)
     scaled, _ = standardize(labels, center=True, scale=True)
