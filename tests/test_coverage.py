@@ -25,6 +25,7 @@ def test_every_label_is_held_out_once(problem):
     X, Y = problem
     found = interval_coverage(MultiTaskRegressor(alpha=0.1), X, Y, coverages=[0.5, 0.9])
     assert list(found) == COLUMNS
+    assert found.index.tolist() == list(range(len(found)))
     for coverage, rows in found.groupby("coverage"):
         assert len(rows) == Y.notna().to_numpy().sum()
         for name in Y:

@@ -56,6 +56,13 @@ def test_dask_is_memory(layout, model, rng, monkeypatch):
     assert est.task_names_.tolist() == memory.task_names_.tolist()
 
 
+def test_one_column_of_numbers_is_one_task(rng):
+    X, y = rng.standard_normal((60, 3)), rng.standard_normal(60)
+    est, memory = regressor().fit(spread(X, 20), spread(y, 25)), regressor().fit(X, y)
+    assert est.task_names_.tolist() == memory.task_names_.tolist()
+    assert_same(est, memory, X, spread(X, 20))
+
+
 def test_a_metric_is_learned_on_the_same_rows_as_in_memory(rng, monkeypatch):
     X, Y = related_tasks(rng, N, T)
     monkeypatch.setattr(skmtl.estimators.blocks, "LARGE", 0)
