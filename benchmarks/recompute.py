@@ -12,6 +12,8 @@ from decimal import Decimal, localcontext
 import numpy as np
 
 DIGITS = 60
+# Of means too small for a number.
+LEAST_LOGARITHM = float(np.log(np.finfo(float).tiny))
 # Arrays of numbers with all the digits of the context; what a float is has no rounding.
 exactly = np.frompyfunc(lambda number: Decimal(float(number)), 1, 1)
 
@@ -85,8 +87,10 @@ def exact_scores(est, scores, predicted):
     """Scores of the coefficients with their constants."""
     if not is_centered(est):
         return scores + exactly(est.intercept_)
-    # Any constant beside a centered kernel makes a model; that of most predictions, for logarithms have an end.
-    return scores + exactly(np.median(predicted - scores.astype(float), axis=0))
+    # Any constant beside a centered kernel makes a model; that of most predictions, but of logarithms at their end.
+    told = (predicted > LEAST_LOGARITHM) | (est.loss_.name != "poisson")
+    away = np.where(told | ~told.any(axis=0), predicted - scores.astype(float), np.nan)
+    return scores + exactly(np.nanmedian(away, axis=0))
 
 
 def structure_term(est, B, K):

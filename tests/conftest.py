@@ -3,6 +3,7 @@
 import csv
 import os
 import random
+import signal
 import sys
 from pathlib import Path
 
@@ -10,6 +11,11 @@ import numpy as np
 import pytest
 
 from skmtl import cli
+
+# A launcher that ignores Ctrl-C, or the end of a session, has that inherited: tests send both.
+for number, handler in ((signal.SIGINT, signal.default_int_handler), (getattr(signal, "SIGHUP", None), signal.SIG_DFL)):
+    if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)
 
 
 def pytest_addoption(parser):

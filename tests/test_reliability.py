@@ -62,6 +62,7 @@ def test_random_fits_are_what_they_say(tools):
         pytest.param(1900012727, id="a Gaussian whose distances come from products of large rows"),
         pytest.param(1550023233, id="a system of one missing label that rounding leaves nothing of"),
         pytest.param(2300006903, id="a curvature that rounding leaves nothing of"),
+        pytest.param(2650015322, id="a task most of whose means are too small for a number, recomputed"),
     ],
 )
 def test_fits_that_were_not_what_they_said(seed, tools):
