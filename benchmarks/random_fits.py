@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor
 from skmtl.penalties import PENALTIES, Cluster, Fixed, Groups, Independent, Laplacian, Sparse, Trace
@@ -11,6 +12,10 @@ from skmtl.penalties import PENALTIES, Cluster, Fixed, Groups, Independent, Lapl
 LARGEST_N = 60
 # The generator that says which seeds have rows that are all the same, and how many of them do.
 SAME_ROWS, SHARE_OF_SAME_ROWS = 3, 0.01
+# Those of values far away from all others, and of sparse rows, which these kernels take.
+FAR_VALUES, SHARE_OF_FAR_VALUES, FARTHEST = 5, 0.04, 1e20
+SPARSE_ROWS, SHARE_OF_SPARSE_ROWS = 7, 0.06
+OF_SPARSE_ROWS = ("linear", "rbf", "poly", "laplacian")
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ def draw(seed: int) -> Case:
     F = draw_functions(rng, X, n_tasks, traits)
     X = place_rows(rng, X, traits)
     y, extra = (draw_classes if classify else draw_targets)(rng, F, params, traits)
-    X = same_rows(seed, X, traits)
+    X = sparse_rows(seed, far_values(seed, same_rows(seed, X, traits), traits), params, traits)
     if params["kernel"] == "precomputed":
         X = X @ X.T
     if extra.get("tasks") is not None:
@@ -92,6 +97,27 @@ def same_rows(seed, X, traits):
         return X
     traits.append("the same rows")
     return np.tile(X[0] * rng.integers(0, 2), (len(X), 1))
+
+
+def far_values(seed, X, traits):
+    """For four seeds in a hundred one or a few values are far away from all others: a typo, a missing value coded."""
+    rng = np.random.default_rng([FAR_VALUES, seed])
+    if rng.random() >= SHARE_OF_FAR_VALUES:
+        return X
+    ratio = 10.0 ** rng.uniform(2, np.log10(FARTHEST))
+    X, places = X.copy(), rng.integers(0, X.shape, (int(rng.integers(1, 4)), 2))
+    X[tuple(places.T)] += rng.choice([-1.0, 1.0]) * ratio * (np.abs(X).max() or 1.0)
+    traits.append(f"far values 1e{np.log10(ratio):.0f}")
+    return X
+
+
+def sparse_rows(seed, X, params, traits):
+    """For some seeds most values are zero, and the rows a sparse matrix."""
+    rng = np.random.default_rng([SPARSE_ROWS, seed])
+    if params["kernel"] not in OF_SPARSE_ROWS or rng.random() >= SHARE_OF_SPARSE_ROWS:
+        return X
+    traits.append("sparse rows")
+    return sparse.csr_array(np.where(rng.random(X.shape) < rng.uniform(0, 0.9), 0.0, X))
 
 
 def draw_functions(rng, X, n_tasks, traits):

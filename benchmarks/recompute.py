@@ -1,6 +1,6 @@
 """The objective of a fitted estimator, from what it returned: scores at its rows, coefficients and structure.
 
-Kernels are computed by their formulas, and norms are summed up, with 60 digits, so that nothing is lost where
+Kernels are computed by their formulas, and norms are summed up, with 60 digits or more, so that nothing is lost where
 coefficients, structures and rows nearly cancel. Nothing of the solvers is used. Scores are those that the estimator
 predicts, or those that its coefficients have by the formula: coefficients that are large beside what they sum up to
 lose digits when predictions are made, and a function that is not in the space of the kernel may have an objective below
@@ -10,6 +10,7 @@ the minimum.
 from decimal import Decimal, localcontext
 
 import numpy as np
+from scipy import sparse
 
 DIGITS = 60
 # Of means too small for a number.
@@ -30,12 +31,18 @@ def objectives(est, X, y, *, sample_weight=None, tasks=None):
     """
     Y, weight = coded_labels(est, y, X.shape[0], sample_weight, tasks)
     n = weight.sum() / len(est.structure_)
-    predicted = predicted_scores(est, X)
-    with localcontext(prec=DIGITS):
+    predicted, X = predicted_scores(est, X), dense(X)
+    with localcontext(prec=DIGITS + lost_in_sum(est)):
         B, K, K_points = coefficients(est), *kernels(est, X)
         norms = float(exactly(est.alpha) * structure_term(est, B, K_points))
         scores = exactly(predicted), exact_scores(est, K @ B, predicted)
         return tuple(loss_of(est, *errors_of(est, Y, F), weight) / n + norms for F in scores)
+
+
+def lost_in_sum(est):
+    """Twice the digits of the structure that are lost in its sum with the common part: its inverse is asked for."""
+    least = float(np.diag(est.structure_).min())
+    return 2 * int(np.log10(1.0 + est.common / least)) if least > 0.0 else 0
 
 
 def coded_labels(est, y, n, sample_weight, tasks):
@@ -143,9 +150,14 @@ def kernels(est, X):
     if est.kernel == "precomputed":
         K = kernel(est, X, X)
         return K, K
-    points = np.asarray(est.feature_map_.X_fit_)
+    points = dense(est.feature_map_.X_fit_)
     K = kernel(est, X, points)
     return K, K if np.array_equal(X, points) else kernel(est, points, points)
+
+
+def dense(X):
+    """Rows with their zeros."""
+    return X.toarray() if sparse.issparse(X) else np.asarray(X)
 
 
 def is_centered(est):

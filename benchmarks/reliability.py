@@ -85,7 +85,7 @@ def give_up(*_):
 def attempt(seed):
     """One fit, and what came of it."""
     case = draw(seed)
-    line = {"seed": seed, "n": len(case.X), "traits": list(case.traits), "failures": []}
+    line = {"seed": seed, "n": case.X.shape[0], "traits": list(case.traits), "failures": []}
     started = time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -9,6 +9,7 @@ from problems import related_tasks
 from scipy import sparse
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV, minimize_structure
+from skmtl.model_selection import target_scores
 from skmtl.penalties import PENALTIES, Fixed, Sparse
 from skmtl.penalties.fixed import MeanCoupled
 from skmtl.targets import LabelReader, as_numbers
@@ -182,6 +183,30 @@ def test_targets_of_any_unit(factor):
     est = MultiTaskRegressor(kernel="rbf").fit(X, Y)
     scaled = MultiTaskRegressor(kernel="rbf").fit(X, Y * factor)
     np.testing.assert_allclose(scaled.predict(X) / factor, est.predict(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e160, 1e300])
+def test_scores_do_not_know_the_unit_of_the_targets(factor):
+    """Squares of such errors are beyond the range of numbers; nothing is warned of, and nothing scores one for it."""
+    wrong = Y[::-1].copy()
+    for name in ("r2", "nmse", "arrmse", "pooled_r2"):
+        expected = target_scores(Y, wrong, name)
+        np.testing.assert_allclose(target_scores(Y * factor, wrong * factor, name), expected, rtol=1e-12)
+    est = MultiTaskRegressor(alpha=1.0).fit(X, Y * factor)
+    assert est.score(X[:5], Y[5:10] * factor) == pytest.approx(
+        MultiTaskRegressor(alpha=1.0).fit(X, Y).score(X[:5], Y[5:10]), rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e160])
+@pytest.mark.parametrize("alphas", [[1e-3, 1e-1, 10.0], "own"])
+def test_searches_do_not_know_the_unit_of_the_targets(alphas, factor):
+    one, other = (
+        MultiTaskRegressorCV("independent", kernel="linear", alphas=alphas, cv=3).fit(X, targets)
+        for targets in (Y, Y * factor)
+    )
+    assert other.alpha_ == pytest.approx(one.alpha_)
+    assert other.best_score_ == pytest.approx(one.best_score_, rel=1e-9)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])

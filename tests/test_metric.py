@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV, load_model, save_model
 from skmtl.estimators.clean import clean
 from skmtl.features import KERNELS, KernelMap, NystroemMap, make_feature_map
+from skmtl.features.kernels import is_narrow
 from skmtl.features.metric import DIFFERENTIABLE, SCALABLE, slope_blocks
 from skmtl.losses import Square
 from skmtl.model_selection import metric_choice
@@ -70,6 +71,35 @@ def test_slopes_without_parameters_are_those_of_the_kernel(kernel, rng):
     slopes = np.concatenate([*slope_blocks(fitted, coef, new)], axis=2)
     difference = (fitted.transform(new + move) - fitted.transform(new - move)) @ coef / 2e-6
     np.testing.assert_allclose(slopes[:, :, 1], difference, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_slopes_of_rows_beside_one_far_away_keep_their_digits(kernel, rng):
+    """Two rows have a value of 1e20, nothing in common with the others, and no slope."""
+    X, coef = rng.standard_normal((14, 3)), rng.standard_normal((14, 2))
+    X[[3, 5], 1] = 1e20
+    fitted = make_feature_map(kernel, gamma=0.5).fit(X)
+    slopes = np.concatenate([*slope_blocks(fitted, coef, X)], axis=2)
+    far = np.isin(np.arange(14), [3, 5])
+    near = make_feature_map(kernel, gamma=0.5).fit(X[~far])
+    expected = np.concatenate([*slope_blocks(near, coef[~far], X[~far])], axis=2)
+    np.testing.assert_allclose(slopes[~far], expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(slopes[far][:, :, 1], 0.0, atol=1e-12)
+
+
+def test_slopes_of_narrow_and_of_wide_gaussians_are_what_the_formula_says(rng):
+    """On both sides of the width where differences of features take the place of products."""
+    X, coef = rng.standard_normal((20, 3)), rng.standard_normal((20, 2))
+    narrow, wide = (make_feature_map("rbf", gamma=gamma).fit(X) for gamma in (30.0, 3.0))
+    assert is_narrow(X, X, 30.0)
+    assert not is_narrow(X, X, 3.0)
+    for fitted in (narrow, wide):
+        differences = X[:, None] - X
+        gamma = fitted.params["gamma"]
+        K = np.exp(-gamma * (differences**2).sum(axis=2))
+        expected = -2.0 * gamma * np.einsum("ij,ijk,jt->itk", K, differences, coef)
+        slopes = np.concatenate([*slope_blocks(fitted, coef, X)], axis=2)
+        np.testing.assert_allclose(slopes, expected, rtol=1e-9, atol=1e-11)
 
 
 def test_slopes_of_sparse_rows_are_those_of_dense_ones(rng):

@@ -1,6 +1,7 @@
 """What ``fit`` returns is what was proved: the certificate against the model that predicts."""
 
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.preprocessing import StandardScaler
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV
+from skmtl.estimators import base
 from skmtl.objective import Proof
 from skmtl.solvers import returned
 
@@ -32,6 +34,40 @@ def test_a_model_that_was_lost_to_rounding_is_not_passed_off_as_certified(mean, 
     # It is the model that fails, not the warning: the same rows on one scale fit well, and nobody warns.
     Z = StandardScaler().fit_transform(X)
     assert MultiTaskRegressor(kernel="poly", alpha=1e-3).fit(Z, Y).score(Z, Y) > est.score(X, Y) + 0.1
+
+
+@pytest.mark.parametrize("loss", ["square", "huber"])
+def test_a_value_far_away_is_not_mended_by_more_iterations(loss, rng):
+    """A code of missing values leaves the other features below rounding: what helps is another scale."""
+    X, Y = related_tasks(rng, 40, 3)
+    Y, X[3, 1] = with_gaps(rng, Y), 1e13
+    with pytest.warns(ConvergenceWarning, match="Standardize the features, raise alpha") as caught:
+        MultiTaskRegressor(loss=loss).fit(X, Y)
+    assert "max_iter" not in str(caught[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MultiTaskRegressor(loss=loss).fit(StandardScaler().fit_transform(X), Y)
+
+
+@pytest.mark.parametrize(
+    ("penalty", "max_iter", "says"),
+    [
+        ("sparse", 1, "Raise max_iter (now 1), eps (now {eps:.3g}) or tol."),
+        ("sparse", 200, "Raise eps (now {eps:.3g}) or tol."),
+        ("independent", 1, "Raise max_iter (now 1), alpha (now 0.01) or tol."),
+        ("independent", 200, "Raise alpha (now 0.01) or tol."),
+    ],
+)
+def test_advice_names_what_can_help(penalty, max_iter, says, rng, monkeypatch):
+    """More rounds only where these ran out, and eps only where the structure is learned."""
+    def unproved(*given):
+        model, solution = returned.prove_returned(*given)
+        return model, replace(solution, converged=False)
+
+    monkeypatch.setattr(base, "prove_returned", unproved)
+    with pytest.warns(ConvergenceWarning) as caught:
+        est = MultiTaskRegressor(penalty, max_iter=max_iter, solver="alternating").fit(*related_tasks(rng, 40, 3))
+    assert str(caught[-1].message).endswith(says.format(eps=est.eps_))
 
 
 @pytest.mark.parametrize("mean", [0.0, 1e4, 1e7])

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from problems import related_tasks, with_gaps
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from skmtl import MultiTaskRegressor
@@ -63,6 +64,7 @@ def test_random_fits_are_what_they_say(tools):
         pytest.param(1550023233, id="a system of one missing label that rounding leaves nothing of"),
         pytest.param(2300006903, id="a curvature that rounding leaves nothing of"),
         pytest.param(2650015322, id="a task most of whose means are too small for a number, recomputed"),
+        pytest.param(3100003150, id="a structure of 1e-72 beside a common part of 100, recomputed"),
     ],
 )
 def test_fits_that_were_not_what_they_said(seed, tools):
@@ -159,6 +161,24 @@ def test_one_seed_in_a_hundred_has_rows_that_are_all_the_same(tools):
     assert {there for _, there in found.values()} == {False, True}
     for seed in list(found)[:3]:
         assert "the same rows" in tools.attempt(seed)["traits"]
+
+
+@pytest.mark.parametrize(
+    ("trait", "share"), [("far values", "SHARE_OF_FAR_VALUES"), ("sparse rows", "SHARE_OF_SPARSE_ROWS")]
+)
+def test_some_seeds_have_values_far_away_and_some_sparse_rows(trait, share, tools):
+    """They are drawn apart: what else a seed draws is what it was."""
+    import random_fits
+
+    found = [seed for seed in range(1500) if any(trait in one for one in tools.draw(seed).traits)]
+    expected = getattr(random_fits, share) * 1500
+    assert 0.6 * expected < len(found) < 1.4 * expected
+    for seed in found[:4]:
+        case, line = tools.draw(seed), tools.attempt(seed)
+        assert line["failures"] == []
+        assert any(trait in one for one in line["traits"])
+        if case.estimator.kernel != "precomputed":
+            assert sparse.issparse(case.X) == ("sparse rows" in case.traits)
 
 
 def test_inverses_are_recomputed_where_a_structure_is_lost_beside_the_common_part(tools, rng):

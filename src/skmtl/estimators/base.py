@@ -216,13 +216,21 @@ def publish(estimator: Any, training: Training, settings: Settings, solution: So
     model, solution = prove_returned(training, settings, solution, estimator.tol)
     assign(estimator, training, settings, solution, model)
     if not solution.converged:
-        advice = f"Raise max_iter (now {estimator.max_iter}), eps (now {estimator.eps_:.3g}) or tol."
-        if solution.lost:
-            advice = f"Standardize the features, raise alpha (now {settings.alpha:.3g}), or use another kernel."
+        advice = _what_may_help(estimator, training, settings, solution)
         warnings.warn(f"{solution.status} {advice}", ConvergenceWarning, stacklevel=3)
     elif advice := training.feature_map.advice():
         warnings.warn(advice, UserWarning, stacklevel=3)
     return estimator
+
+
+def _what_may_help(estimator: Any, training: Training, settings: Settings, solution: Solution) -> str:
+    """The parameters to change where nothing was proved to the tolerance, as a sentence."""
+    if solution.lost or training.hides_directions(settings.alpha):
+        return f"Standardize the features, raise alpha (now {settings.alpha:.3g}), or use another kernel."
+    # A structure that is known takes no eps.
+    knob = f"alpha (now {settings.alpha:.3g})" if settings.penalty.known else f"eps (now {estimator.eps_:.3g})"
+    more = f"max_iter (now {estimator.max_iter}), " if solution.n_iter >= estimator.max_iter else ""
+    return f"Raise {more}{knob} or tol."
 
 
 def assign(

@@ -98,7 +98,8 @@ def _by_evidence(estimator: Any, training: Training, alpha: float) -> Array:
     X, feature_map = training.data.X, training.feature_map
     scale = np.ones(X.shape[1]) if feature_map.feature_scale is None else feature_map.feature_scale
     K = feature_map.transform(X)
-    rough = roughness(estimator.kernel, X, scale, [K * W for W in _second_moments(K, training, alpha)])
+    gamma = feature_map.parameters(X.shape[1])["gamma"]
+    rough = roughness(estimator.kernel, X, scale, gamma, [K * W for W in _second_moments(K, training, alpha)])
     explained, expected = (share_in_groups(one, estimator.feature_groups) for one in rough)
     return scale_from_evidence(scale, explained, expected, estimator.kernel)
 

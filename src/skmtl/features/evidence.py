@@ -21,6 +21,7 @@ import numpy as np
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from skmtl._linalg import TINY, Array, cholesky, inverse_from_factor
+from skmtl.features.kernels import is_narrow
 from skmtl.features.metric import SCALABLE, dense_columns
 
 # Kernels of a weighted sum of distances along the features, and what SciPy calls these.
@@ -41,16 +42,17 @@ def inverse_without_constant(K: Array, noise: Array, *, intercept: bool) -> Arra
     return inverse
 
 
-def roughness(kernel: str, X: Any, scale: Array, weights: Sequence[Array]) -> list[Array]:
-    """- sum_ij W_ij |z_ik - z_jk|^p along every scaled feature z_k = scale_k x_k, (d,), for each symmetric W."""
-    d = X.shape[1]
-    if kernel == "laplacian":
+def roughness(kernel: str, X: Any, scale: Array, gamma: float, weights: Sequence[Array]) -> list[Array]:
+    """- sum_ij W_ij |z_ik - z_jk|^p along every scaled feature z_k = scale_k x_k, (d,), for each symmetric W.
+
+    The W are made of the kernel of inverse width ``gamma``, and vanish where rows are far from one another.
+    """
+    Z = dense_columns(X, slice(None), scale)
+    Z = Z - np.median(Z, axis=0)
+    if kernel == "laplacian" or is_narrow(Z, Z, gamma):
         # Pairs of rows in the order of pdist, one feature at a time.
         pairs = np.array([squareform(W, force="tovector", checks=False) for W in weights])
-        columns = (dense_columns(X, slice(k, k + 1), scale) for k in range(d))
-        return list(-2.0 * np.array([pairs @ pdist(column, "cityblock") for column in columns]).T)
-    Z = dense_columns(X, slice(0, d), scale)
-    Z = Z - Z.mean(axis=0)
+        return list(-2.0 * np.array([pairs @ pdist(column[:, None], SEPARABLE[kernel]) for column in Z.T]).T)
     return [np.asarray(2.0 * (np.sum(Z * (W @ Z), axis=0) - W.sum(axis=1) @ Z**2)) for W in weights]
 
 
@@ -87,7 +89,7 @@ def follow_evidence(
         N = inverse_without_constant(K, noise, intercept=intercept)
         c = N @ y
         variance = float(y @ c) / (len(y) - intercept)
-        rough = roughness(feature_map.kernel, X, scale, [K * np.outer(c, c / variance), K * N])
+        rough = roughness(feature_map.kernel, X, scale, gamma, [K * np.outer(c, c / variance), K * N])
         explained, expected = map(share, rough)
         left = _bounded_ratio(np.atleast_1d(noise @ c**2 / variance), np.atleast_1d(noise @ np.diag(N)))
         # Half of each step, in logarithms: whole ones go back and forth between two places for ever.

@@ -106,7 +106,7 @@ class KernelMap(FeatureMap):
     def relative_error(self) -> float:
         if (parts := self.parts()) != [self]:
             return max(part.relative_error() for part in parts)
-        return EPS * self._facts.error(self.scaled(self._moved(self.X_fit_)), self.parameters(self.X_fit_.shape[1]))
+        return EPS * self._facts.error(self.seen(self.X_fit_), self.parameters(self.X_fit_.shape[1]))
 
     def parameters(self, n_features: int) -> dict[str, Any]:
         """Those of the kernel, with what scikit-learn takes for gamma, degree and coef0 where they are not given."""
@@ -133,6 +133,11 @@ class KernelMap(FeatureMap):
             return X
         return X @ sparse.diags_array(self.feature_scale) if sparse.issparse(X) else X * self.feature_scale
 
+    def seen(self, X: Any) -> Any:
+        """Rows as the kernel of a map with one scale sees them: from the origin where differences alone count."""
+        moves = self._facts.of_differences and not sparse.issparse(X)
+        return self.scaled(X - self.origin_ if moves else X)
+
     def evaluate(self, X: Any, other: Any) -> Array:
         """The kernel at pairs of rows."""
         if (parts := self.parts()) != [self]:
@@ -142,8 +147,8 @@ class KernelMap(FeatureMap):
             with np.errstate(over="ignore", invalid="ignore"):
                 return polynomial_from(*seen, **self.parameters(X.shape[1]))
         # Scikit-learn has shorter ways for a set of rows and itself.
-        one = self.scaled(self._moved(X))
-        two = one if other is X else self.scaled(self._moved(other))
+        one = self.seen(X)
+        two = one if other is X else self.seen(other)
         # What overflows is refused with a sentence by those who read it.
         with np.errstate(over="ignore", invalid="ignore"):
             if self._facts.evaluate:
@@ -159,10 +164,6 @@ class KernelMap(FeatureMap):
     def _as_fitted(self, X: Any) -> Any:
         """Rows, dense where those of the fit were: these are seen from an origin, and sparse ones are not."""
         return X.toarray() if sparse.issparse(X) and not sparse.issparse(self.X_fit_) else X
-
-    def _moved(self, X: Any) -> Any:
-        """Rows seen from the origin, where differences alone count."""
-        return X - self.origin_ if self._facts.of_differences and not sparse.issparse(X) else X
 
 
 class NystroemMap(KernelMap):

@@ -40,7 +40,7 @@ Params = Mapping[str, float]
 def gaussian(X: Any, Z: Any, params: Params) -> Array:
     """exp(-gamma |x - z|^2) of rows near zero, with the digits of narrow ones."""
     gamma = params["gamma"]
-    if _is_narrow(X, Z, gamma):
+    if is_narrow(X, Z, gamma):
         return np.asarray(np.exp(-gamma * cdist(X, Z, "sqeuclidean")))
     return np.asarray(rbf_kernel(X, Z, gamma))
 
@@ -48,10 +48,10 @@ def gaussian(X: Any, Z: Any, params: Params) -> Array:
 def gaussian_error(X: Any, params: Params) -> float:
     """Errors of squared distances that are taken from products of rows are relative to the products."""
     gamma = params["gamma"]
-    return 1.0 if _is_narrow(X, X, gamma) else 1.0 + _largest_product(X, gamma)
+    return 1.0 if is_narrow(X, X, gamma) else 1.0 + _largest_product(X, gamma)
 
 
-def _is_narrow(X: Any, Z: Any, gamma: float) -> bool:
+def is_narrow(X: Any, Z: Any, gamma: float) -> bool:
     """Whether a Gaussian of dense rows shows what squared distances lose when they are taken from products of rows."""
     dense = not (sparse.issparse(X) or sparse.issparse(Z))
     return dense and _largest_product(Z, gamma) > LARGEST_PRODUCTS

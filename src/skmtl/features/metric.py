@@ -19,6 +19,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from skmtl._linalg import TINY, Array
 from skmtl.features.base import FeatureMap
+from skmtl.features.kernels import is_narrow
 
 # Numbers of the features of basis functions that are dense at once.
 BLOCK_ENTRIES = 2**22
@@ -61,6 +62,10 @@ def _norms(X: Any) -> Array:
     return np.where(norms > 0.0, norms, np.inf)
 
 
+def _gaussian(x: Array, y: Array, params: Params) -> Array:
+    return -2.0 * params["gamma"] * (x - y)
+
+
 def _laplacian(x: Array, y: Array, params: Params) -> Array:
     # At the corner the mean of the slopes on both sides.
     return -params["gamma"] * np.sign(x - y)
@@ -80,9 +85,9 @@ PRODUCTS: dict[str, Products] = {
     "rbf": _rbf,
     "sigmoid": _sigmoid,
 }
-LOG_SLOPES: dict[str, LogSlope] = {"chi2": _chi2, "laplacian": _laplacian}
+LOG_SLOPES: dict[str, LogSlope] = {"chi2": _chi2, "laplacian": _laplacian, "rbf": _gaussian}
 # Kernels whose derivative along a feature is known.
-DIFFERENTIABLE = (*PRODUCTS, *LOG_SLOPES)
+DIFFERENTIABLE = tuple(PRODUCTS | LOG_SLOPES)
 # Kernels that can be taken on scaled features, and the power of the scale that their typical distance grows with. The
 # linear kernel has none but the features themselves.
 SCALABLE = {"laplacian": 1, "poly": 2, "polynomial": 2, "rbf": 2}
@@ -119,7 +124,8 @@ def _slope_blocks(feature_map: Any, coef: Array, X: Any) -> Iterator[Array]:
     K = feature_map.transform(X)
     step = max(BLOCK_ENTRIES // (max(points.shape[0], X.shape[0]) * coef.shape[1]), 1)
     blocks = [slice(start, start + step) for start in range(0, n_features, step)]
-    if name in LOG_SLOPES:
+    # Products of rows cost narrow Gaussians the digits of their slopes.
+    if name not in PRODUCTS or (name in LOG_SLOPES and is_narrow(*map(feature_map.seen, (X, points)), params["gamma"])):
         for block in blocks:
             x, y = dense_columns(X, block, scale), dense_columns(points, block, scale)
             parts = [(K * LOG_SLOPES[name](x[:, [k]], y[:, k], params)) @ coef for k in range(x.shape[1])]

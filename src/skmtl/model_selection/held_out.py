@@ -35,7 +35,7 @@ SEVERAL_FOLDS = 5
 
 def score_tasks(score: Score, data: TaskData, labels: Labels, F: Array) -> Array:
     """The score of every task and of all together, of predictions laid out like the labels of test rows."""
-    per_task = score.signed(labels, F, data.labels.stats().spread ** 2)
+    per_task = score.signed(labels, F, data.labels.stats().spread)
     return np.append(per_task, own_score(score, data)(labels, F))
 
 

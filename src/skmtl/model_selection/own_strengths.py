@@ -12,6 +12,7 @@ from skmtl.model_selection.folds import Fold, Split, TrainingSource
 from skmtl.model_selection.scores import SCORES, own_score, score_name
 from skmtl.penalties import Independent
 from skmtl.solvers.training import Effort, Settings
+from skmtl.targets import ErrorSums
 
 
 def score_own_strengths(
@@ -36,7 +37,10 @@ def score_own_strengths(
     common = best.settings.common
     folds = [source.fold(split) for split in splits]
     predictions = [_predict(fold, alphas, common, effort) for fold in folds]
-    errors = np.array([_errors(fold, parts) for fold, parts in zip(folds, predictions, strict=True)])
+    roots = np.array([_root_errors(fold, parts) for fold, parts in zip(folds, predictions, strict=True)])
+    # Relative to the largest of each task: squares themselves may be beyond the range of numbers.
+    largest = roots.max(axis=(0, 1))
+    errors = (roots / np.where(largest > 0.0, largest, 1.0)) ** 2
     elsewhere = np.tensordot(_on_other_rows(splits), errors, axes=1)
     scores = [
         score(fold.labels, _assemble(fold, parts, np.argmin(left, axis=0)))
@@ -62,11 +66,9 @@ def _predict(fold: Fold, alphas: Sequence[float], common: float, effort: Effort)
     return fold.predict([solve(Settings(Independent(), alpha, common), effort, certify=False) for alpha in alphas])
 
 
-def _errors(fold: Fold, predictions: Sequence[Array]) -> Array:
-    """Sums of squared errors, of shape (n_alphas, n_tasks)."""
-    labels = fold.labels
-    known = labels.weight > 0.0
-    return np.array([labels.sums(labels.weight * np.where(known, labels.y - F, 0.0) ** 2) for F in predictions])
+def _root_errors(fold: Fold, predictions: Sequence[Array]) -> Array:
+    """Roots of the sums of squared errors, of shape (n_alphas, n_tasks)."""
+    return np.array([ErrorSums.from_labels(fold.labels, F).roots for F in predictions])
 
 
 def _assemble(fold: Fold, predictions: Sequence[Array], chosen: Any) -> Array:

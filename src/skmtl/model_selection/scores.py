@@ -23,7 +23,7 @@ from skmtl.targets import ErrorSums, Labels, TableLabels, TaskData
 # A class that has less than this share of the labels is rare: accuracy would call it a success to never predict it.
 RARE = 0.2
 
-# Of labels, predictions laid out like them, and a variance per task or None for that of the labels themselves.
+# Of labels, predictions laid out like them, and a spread per task or None for that of the labels themselves.
 PerTask = Callable[[Labels, Array, Array | None], Array]
 # The same for all tasks at once; the last says whether every row has one class.
 Overall = Callable[[Labels, Array, bool], float]
@@ -59,34 +59,34 @@ class Score:
     of_order: bool = False
     of_errors: bool = False
 
-    def signed(self, labels: Labels, F: Array, variance: Array | None = None) -> Array:
+    def signed(self, labels: Labels, F: Array, spread: Array | None = None) -> Array:
         """The score of each task, more is better; NaN for tasks whose labels are all the same, where others are not."""
-        values = self.sign * self.per_task(labels, F, variance)
-        if variance is None or not np.any(variance > 0.0):
+        values = self.sign * self.per_task(labels, F, spread)
+        if spread is None or not np.any(spread > 0.0):
             return values
         # Whoever predicts a constant target is right, and means would count that as a success.
-        return np.where(variance > 0.0, values, np.nan)
+        return np.where(spread > 0.0, values, np.nan)
 
-    def signed_total(self, labels: Labels, F: Array, variance: Array | None, *, one_class: bool) -> float:
+    def signed_total(self, labels: Labels, F: Array, spread: Array | None, *, one_class: bool) -> float:
         """The score of all tasks, more is better."""
         if self.overall is not None:
             return self.sign * self.overall(labels, F, one_class)
-        return mean_known(self.signed(labels, F, variance))
+        return mean_known(self.signed(labels, F, spread))
 
 
-def _nmse(labels: Labels, F: Array, variance: Array | None) -> Array:
-    return ErrorSums.from_labels(labels, F).nmse(variance)
+def _nmse(labels: Labels, F: Array, spread: Array | None) -> Array:
+    return ErrorSums.from_labels(labels, F).nmse(spread)
 
 
-def _rrmse(labels: Labels, F: Array, variance: Array | None) -> Array:
-    return np.sqrt(_nmse(labels, F, variance))
+def _rrmse(labels: Labels, F: Array, spread: Array | None) -> Array:
+    return np.sqrt(_nmse(labels, F, spread))
 
 
-def _pooled_r2(labels: Labels, F: Array, variance: Array | None) -> Array:
-    return 1.0 - _nmse(labels, F, variance)
+def _pooled_r2(labels: Labels, F: Array, spread: Array | None) -> Array:
+    return 1.0 - _nmse(labels, F, spread)
 
 
-def _r2(labels: Labels, F: Array, variance: Array | None) -> Array:
+def _r2(labels: Labels, F: Array, spread: Array | None) -> Array:
     return ErrorSums.from_labels(labels, F).r2()
 
 
@@ -97,7 +97,7 @@ def _r2_as_scored(labels: Labels, F: Array, one_class: bool) -> float:
     return mean_known(ErrorSums.from_labels(labels, F).r2())
 
 
-def _accuracy(labels: Labels, F: Array, variance: Array | None) -> Array:
+def _accuracy(labels: Labels, F: Array, spread: Array | None) -> Array:
     return labels.means(((F > 0.0) == (labels.y > 0.0)).astype(float))
 
 
@@ -113,11 +113,11 @@ def _accuracy_as_scored(labels: Labels, F: Array, one_class: bool) -> float:
     return float(np.average(right, weights=weight)) if weight.sum() > 0.0 else float("nan")
 
 
-def _average_precision(labels: Labels, F: Array, variance: Array | None) -> Array:
+def _average_precision(labels: Labels, F: Array, spread: Array | None) -> Array:
     return _ranked(average_precision, labels, F)
 
 
-def _roc_auc(labels: Labels, F: Array, variance: Array | None) -> Array:
+def _roc_auc(labels: Labels, F: Array, spread: Array | None) -> Array:
     return _ranked(roc_auc, labels, F)
 
 
@@ -230,26 +230,26 @@ def sees_order(scoring: Any) -> bool:
 
 
 def own_score(score: Score, data: TaskData) -> Callable[[Labels, Array], float]:
-    """One of our scores over all tasks; each task is measured by its variance over all rows."""
+    """One of our scores over all tasks; each task is measured by its spread over all rows."""
     if score.for_classes and data.coding.classes is None:
         name = next(name for name, one in SCORES.items() if one is score)
         possible = ", ".join(name for name, one in SCORES.items() if not one.for_classes)
         raise ValueError(f"scoring={name!r} is for classes; choose one of {possible}.")
-    variance, one_class = data.labels.stats().spread ** 2, data.coding.one_vs_all
+    spread, one_class = data.labels.stats().spread, data.coding.one_vs_all
 
     def evaluate(test: Labels, F: Array) -> float:
-        return score.signed_total(test, F, variance, one_class=one_class)
+        return score.signed_total(test, F, spread, one_class=one_class)
 
     return evaluate
 
 
 def own_scores(score: Score, data: TaskData) -> Callable[[Labels, Array], Array]:
     """The same for several predictions of the same labels, along the first axis."""
-    one, variance = own_score(score, data), data.labels.stats().spread ** 2
+    one, spread = own_score(score, data), data.labels.stats().spread
 
     def evaluate(test: Labels, F: Array) -> Array:
         if score.of_errors:
-            return row_means(score.signed(test, F, variance))
+            return row_means(score.signed(test, F, spread))
         return np.array([one(test, some) for some in F])
 
     return evaluate

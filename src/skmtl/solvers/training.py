@@ -198,6 +198,10 @@ class Training:
         away = self.design.scores(coef)[rows] - self.feature_map.transform(self.data.X[rows]) @ lifted
         return Model(lifted, constant + away.mean(axis=0))
 
+    def hides_directions(self, alpha: float) -> bool:
+        """Whether independent tasks could use directions of the kernel that are below rounding, so small is alpha."""
+        return bool(self.design.rounding.inside > alpha / self.share * self.labels.stats().total.mean())
+
     def basis(self, Z: Array) -> Array:
         """Basis functions Z of the feature map at new rows in the basis of the design, of shape (n, r)."""
         return np.asarray(self.design.locate(Z))

@@ -123,38 +123,39 @@ def balance(labels: Labels) -> Labels:
 
 @dataclass(frozen=True)
 class ErrorSums:
-    """Statistics of the labels, weighted sums of squared errors and numbers of labels, each of shape (n_tasks,).
+    """Statistics of the labels, roots of weighted sums of squared errors, numbers of labels, each of shape (n_tasks,).
 
-    The sums of several predictions may stand in one array, with tasks along its last axis.
+    The roots of several predictions may stand in one array, with tasks along its last axis. Squares of large or tiny
+    errors are beyond the range of numbers, and only their ratios count.
     """
 
     stats: TaskStats
-    squares: Array
+    roots: Array
     counts: NDArray[np.intp]
 
     @classmethod
     def from_labels(cls, labels: Labels, F: Array) -> "ErrorSums":
         """The errors of predictions F, laid out like the labels; what F is at gaps does not matter."""
-        known = labels.weight > 0.0
-        errors = np.where(known, labels.y - F, 0.0)
+        known, stats = labels.weight > 0.0, labels.stats()
+        unit = _unit(stats.lowest, stats.highest)
+        errors = np.where(known, labels.y - F, 0.0) / labels.spread(unit)
         counts = labels.sums(known.astype(float)).astype(np.intp)
-        return cls(labels.stats(), labels.sums(labels.weight * errors**2), counts)
+        return cls(stats, unit * np.sqrt(labels.sums(labels.weight * errors**2)), counts)
 
     def merge(self, other: "ErrorSums") -> "ErrorSums":
         """The sums over both sets of rows."""
-        return ErrorSums(self.stats.merge(other.stats), self.squares + other.squares, self.counts + other.counts)
+        return ErrorSums(self.stats.merge(other.stats), np.hypot(self.roots, other.roots), self.counts + other.counts)
 
-    def nmse(self, variance: Array | None = None) -> Array:
-        """Mean squared error over ``variance``, by default that of the labels themselves; NaN without a label.
+    def nmse(self, spread: Array | None = None) -> Array:
+        """Mean squared error in units of ``spread``, by default that of the labels themselves; NaN without a label.
 
         Of a constant nothing can be explained: 0 where it is predicted exactly, else 1.
         """
-        error = np.divide(
-            self.squares, self.stats.total, out=np.full(self.squares.shape, np.nan), where=self.stats.total > 0.0
-        )
-        variance = self.stats.spread**2 if variance is None else variance
+        total, known = self.stats.total, self.stats.total > 0.0
+        error = np.divide(self.roots, np.sqrt(total), out=np.full(self.roots.shape, np.nan), where=known)
+        spread = self.stats.spread if spread is None else spread
         constant = np.where(error > 0.0, 1.0, 0.0) + 0.0 * error
-        return np.divide(error, variance, out=constant, where=variance > 0.0)
+        return np.divide(error, spread, out=constant, where=spread > 0.0) ** 2
 
     def r2(self) -> Array:
         """R squared of each task, as scikit-learn has it; NaN for a task with fewer than two labels."""
