@@ -60,6 +60,7 @@ def test_a_value_far_away_is_not_mended_by_more_iterations(loss, rng):
 )
 def test_advice_names_what_can_help(penalty, max_iter, says, rng, monkeypatch):
     """More rounds only where these ran out, and eps only where the structure is learned."""
+
     def unproved(*given):
         model, solution = returned.prove_returned(*given)
         return model, replace(solution, converged=False)
