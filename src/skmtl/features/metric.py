@@ -125,7 +125,8 @@ def _slope_blocks(feature_map: Any, coef: Array, X: Any) -> Iterator[Array]:
     step = max(BLOCK_ENTRIES // (max(points.shape[0], X.shape[0]) * coef.shape[1]), 1)
     blocks = [slice(start, start + step) for start in range(0, n_features, step)]
     # Products of rows cost narrow Gaussians the digits of their slopes.
-    if name not in PRODUCTS or (name in LOG_SLOPES and is_narrow(*map(feature_map.seen, (X, points)), params["gamma"])):
+    narrow = name in LOG_SLOPES and is_narrow(feature_map.seen(X), feature_map.seen(points), params["gamma"])
+    if narrow or name not in PRODUCTS:
         for block in blocks:
             x, y = dense_columns(X, block, scale), dense_columns(points, block, scale)
             parts = [(K * LOG_SLOPES[name](x[:, [k]], y[:, k], params)) @ coef for k in range(x.shape[1])]
