@@ -61,12 +61,12 @@ def test_squared_errors_of_known_labels(long, rng):
     sums = in_blocks(errors, ErrorSums.merge, X, weight=weight, **columns)
     known = ~np.isnan(Y)
     total = weight @ known
-    np.testing.assert_allclose(sums.squares, weight @ np.where(known, Y - F, 0.0) ** 2)
+    np.testing.assert_allclose(sums.roots**2, weight @ np.where(known, Y - F, 0.0) ** 2)
     np.testing.assert_array_equal(sums.counts, known.sum(axis=0))
     mean = weight @ np.where(known, Y, 0.0) / total
     variance = weight @ np.where(known, Y - mean, 0.0) ** 2 / total
-    np.testing.assert_allclose(sums.nmse(), sums.squares / total / variance)
-    np.testing.assert_allclose(sums.nmse(np.full(Y.shape[1], 2.0)), sums.squares / total / 2.0)
+    np.testing.assert_allclose(sums.nmse(), sums.roots**2 / total / variance)
+    np.testing.assert_allclose(sums.nmse(np.full(Y.shape[1], 2.0)), sums.roots**2 / total / 4.0)
     np.testing.assert_allclose(sums.r2(), 1.0 - sums.nmse())
 
 
@@ -77,9 +77,26 @@ def test_scores_of_tasks_without_labels_and_of_constants():
     F = np.array([[1.0, 2.0, 5.0, 9.0, 1.0], [1.0, 2.0, 6.0, 9.0, 9.0]])
     sums = ErrorSums.from_labels(TableLabels(Y, weight), F)
     np.testing.assert_array_equal(sums.counts, [2, 2, 2, 0, 1])
-    np.testing.assert_allclose(sums.squares, [1.0, 0.0, 1.0, 0.0, 4.0])
+    np.testing.assert_allclose(sums.roots, [1.0, 0.0, 1.0, 0.0, 2.0])
     np.testing.assert_array_equal(sums.nmse(), [2.0, 0.0, 1.0, np.nan, 1.0])
     np.testing.assert_array_equal(sums.r2(), [-1.0, 1.0, 0.0, np.nan, np.nan])
+
+
+@pytest.mark.parametrize("unit", [1e-200, 2.0**-600, 1e160, 1e300])
+def test_errors_of_blocks_are_summed_up_in_any_unit(unit, rng):
+    """One block has no label of the last task, and another has errors that are much smaller."""
+    Y, F = rng.standard_normal((12, 3)), rng.standard_normal((12, 3))
+    Y[:4, 2] = np.nan
+    Y[8:] *= 1e-3
+    labels, moved = (TableLabels(np.nan_to_num(some), np.isfinite(some).astype(float)) for some in (Y, unit * Y))
+    expected = ErrorSums.from_labels(labels, F)
+    parts = [ErrorSums.from_labels(moved.take(np.arange(i, i + 4)), unit * F[i : i + 4]) for i in (0, 4, 8)]
+    sums = parts[0].merge(parts[1]).merge(parts[2])
+    np.testing.assert_allclose(sums.r2(), expected.r2(), rtol=1e-12)
+    np.testing.assert_allclose(sums.roots / unit, expected.roots, rtol=1e-12)
+    # A power of two costs no digits.
+    if unit == 2.0**-600:
+        np.testing.assert_array_equal(ErrorSums.from_labels(moved, unit * F).nmse(), expected.nmse())
 
 
 def test_predictions_of_each_rows_own_task(rng):

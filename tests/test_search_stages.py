@@ -287,7 +287,7 @@ def test_a_common_part_counts_where_strengths_are_compared(rng):
 
 def test_of_strengths_that_are_level_the_strongest_is_taken(small, monkeypatch):
     """Errors that are the same at all of them decide nothing."""
-    monkeypatch.setattr(own_strengths, "_errors", lambda fold, parts: np.ones((len(parts), 2)))
+    monkeypatch.setattr(own_strengths, "_root_errors", lambda fold, parts: np.ones((len(parts), 2)))
     best = Candidate(Settings(Independent(), 0.1))
     (found,), _ = own_strengths_of(*small, best, [0.1, 10.0, 1.0], 3)
     assert (found.settings.alpha, found.penalty.strengths) == (pytest.approx(10.0), pytest.approx([1.0, 1.0]))

@@ -226,7 +226,7 @@ def test_errors_are_those_of_scikit_learn(layout, rng):
     r2 = [r2_score(a, f, sample_weight=b) for a, f, b in zip(y, own, w, strict=True)]
     np.testing.assert_allclose(sums.r2(), r2)
     errors = [mean_squared_error(a, f, sample_weight=b) for a, f, b in zip(y, own, w, strict=True)]
-    np.testing.assert_allclose(sums.nmse(np.full(3, 2.0)), np.array(errors) / 2.0)
+    np.testing.assert_allclose(sums.nmse(np.full(3, 2.0)), np.array(errors) / 4.0)
     np.testing.assert_array_equal(sums.counts, [len(r) for r in rows])
     few = ErrorSums.from_labels(labels.take(np.arange(9)), _take(labels, laid_out, np.arange(9)))
     rest = ErrorSums.from_labels(labels.take(np.arange(9, 30)), _take(labels, laid_out, np.arange(9, 30)))

@@ -200,7 +200,7 @@ def check_classes(y: Any) -> NDArray[Any]:
     if labels.dtype.kind != "f" and missing:
         raise ValueError(f"y has {missing} missing values; drop those rows.")
     if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
-        raise ValueError(f"y has {int((~np.isfinite(labels)).sum())} NaN or infinite values (inf); drop those rows.")
+        raise ValueError(f"y has {int((~np.isfinite(labels)).sum())} NaN or infinite values; drop those rows.")
     check_classification_targets(y)
     return labels
 

@@ -123,28 +123,38 @@ def balance(labels: Labels) -> Labels:
 
 @dataclass(frozen=True)
 class ErrorSums:
-    """Statistics of the labels, roots of weighted sums of squared errors, numbers of labels, each of shape (n_tasks,).
+    """Statistics of the labels, weighted sums of squared errors and numbers of labels, each of shape (n_tasks,).
 
-    The roots of several predictions may stand in one array, with tasks along its last axis. Squares of large or tiny
-    errors are beyond the range of numbers, and only their ratios count.
+    The sums of several predictions may stand in one array, with tasks along its last axis. They are in squares of the
+    ``unit`` of each task, in which those of huge or tiny labels are numbers; a power of two, which costs no digits.
     """
 
     stats: TaskStats
-    roots: Array
+    unit: Array
+    squares: Array
     counts: NDArray[np.intp]
 
     @classmethod
     def from_labels(cls, labels: Labels, F: Array) -> "ErrorSums":
         """The errors of predictions F, laid out like the labels; what F is at gaps does not matter."""
         known, stats = labels.weight > 0.0, labels.stats()
-        unit = _unit(stats.lowest, stats.highest)
+        _, exponent = np.frexp(_unit(stats.lowest, stats.highest))
+        # That of a task without labels is the least, so that other rows have the say.
+        unit = np.where(stats.total > 0.0, np.ldexp(1.0, exponent - 1), TINY)
         errors = np.where(known, labels.y - F, 0.0) / labels.spread(unit)
         counts = labels.sums(known.astype(float)).astype(np.intp)
-        return cls(stats, unit * np.sqrt(labels.sums(labels.weight * errors**2)), counts)
+        return cls(stats, unit, labels.sums(labels.weight * errors**2), counts)
+
+    @property
+    def roots(self) -> Array:
+        """Roots of the sums, in the unit of the labels."""
+        return self.unit * np.sqrt(self.squares)
 
     def merge(self, other: "ErrorSums") -> "ErrorSums":
         """The sums over both sets of rows."""
-        return ErrorSums(self.stats.merge(other.stats), np.hypot(self.roots, other.roots), self.counts + other.counts)
+        unit = np.maximum(self.unit, other.unit)
+        squares = self.squares * (self.unit / unit) ** 2 + other.squares * (other.unit / unit) ** 2
+        return ErrorSums(self.stats.merge(other.stats), unit, squares, self.counts + other.counts)
 
     def nmse(self, spread: Array | None = None) -> Array:
         """Mean squared error in units of ``spread``, by default that of the labels themselves; NaN without a label.
@@ -152,10 +162,10 @@ class ErrorSums:
         Of a constant nothing can be explained: 0 where it is predicted exactly, else 1.
         """
         total, known = self.stats.total, self.stats.total > 0.0
-        error = np.divide(self.roots, np.sqrt(total), out=np.full(self.roots.shape, np.nan), where=known)
-        spread = self.stats.spread if spread is None else spread
+        error = np.divide(self.squares, total, out=np.full(self.squares.shape, np.nan), where=known)
+        spread = np.where(known, self.stats.spread if spread is None else spread, 0.0)
         constant = np.where(error > 0.0, 1.0, 0.0) + 0.0 * error
-        return np.divide(error, spread, out=constant, where=spread > 0.0) ** 2
+        return np.divide(error, (spread / self.unit) ** 2, out=constant, where=spread > 0.0)
 
     def r2(self) -> Array:
         """R squared of each task, as scikit-learn has it; NaN for a task with fewer than two labels."""
