@@ -9,7 +9,9 @@ from scipy.special import expit
 from sklearn.metrics import log_loss
 
 from skmtl import MultiTaskClassifier, MultiTaskClassifierCV, load_model, save_model
+from skmtl.estimators.calibration import calibrate
 from skmtl.plotting import ReliabilityDisplay
+from skmtl.targets import TableLabels
 
 matplotlib.use("Agg")
 LOSSES = ("square", "hinge", "squared_hinge")
@@ -46,6 +48,18 @@ def test_a_rare_class_and_scores_that_hardly_differ(alpha, rng):
     found = est.predict_proba(X[2000:])
     assert np.mean(np.abs(found - P[2000:])) < 0.5 * np.mean(np.abs(P[2000:].mean(axis=0) - P[2000:]))
     np.testing.assert_array_equal(found > 0.5, est.predict(X[2000:]) == 1)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_scores_that_differ_by_rounding_have_no_line_of_their_own(size, rng):
+    """In whatever unit: the same odds for all, and those of their labels."""
+    scores = size * (1.0 + np.finfo(float).eps * rng.integers(0, 2, 60)[:, None])
+    y = np.where(np.arange(60) < 40, 1.0, -1.0)[rng.permutation(60)][:, None]
+    lines = calibrate(scores, TableLabels(y, np.ones((60, 1))), together=False)
+    assert lines.above[0] == 0.0
+    odds = lines.log_odds(scores)
+    np.testing.assert_allclose(odds, np.full((60, 1), odds[0, 0]), rtol=1e-12)
+    assert odds[0, 0] == pytest.approx(np.log(40.0 / 20.0), abs=0.2)
 
 
 def test_one_column_of_classes(rng):

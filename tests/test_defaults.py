@@ -11,7 +11,7 @@ import pytest
 from numpydoc.docscrape import FunctionDoc
 from sklearn.utils import get_tags
 
-from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV
+from skmtl import MultiTaskClassifier, MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl.estimators import calibration, evidence
 from skmtl.estimators.clean import clean
 from skmtl.estimators.metric import check_rounds
@@ -81,6 +81,20 @@ def test_defaults_are_those_of_the_documentation(name):
             except (ValueError, SyntaxError):
                 continue
             assert parameter.default == expected, f"{name}: {key}={parameter.default!r}, documented as {said[key]}"
+
+
+@pytest.mark.parametrize("cls", [MultiTaskRegressor, MultiTaskClassifier])
+def test_estimators_begin_with_the_settings_of_the_interface(cls):
+    """The names and numbers that everybody's code rests on; kernels have those of scikit-learn."""
+    fixed = {"alpha": 1e-2, "eps": "auto", "common": 0.0, "loss": "square", "kernel": "linear", "gamma": None}
+    fixed |= {"degree": 3, "coef0": 1.0, "kernel_params": None, "n_components": None, "landmarks": "uniform"}
+    fixed |= {"fit_intercept": True, "balance_tasks": False, "solver": "auto", "tol": 1e-6, "max_iter": 200}
+    params = cls().get_params(deep=False)
+    assert {name: params[name] for name in fixed} == fixed
+    assert params["penalty"] == "sparse"
+    search = {MultiTaskRegressor: MultiTaskRegressorCV, MultiTaskClassifier: MultiTaskClassifierCV}[cls]()
+    kept = ("degree", "coef0", "kernel_params", "fit_intercept", "balance_tasks", "loss", "landmarks", "n_components")
+    assert {name: search.get_params(deep=False)[name] for name in kept} == {name: fixed[name] for name in kept}
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ quarter above what Newton, its starts and its preconditioners need.
 """
 
 from collections import Counter
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -116,6 +117,16 @@ def test_without_a_proof_none_is_asked_for(count):
         assert not solution.converged
         count["rounds"] += solution.n_iter
     assert_few(count, {"rounds": 54, "fits": 76, "bounds": 0, "products": 140})
+
+
+def test_without_a_proof_none_is_asked_for_of_tasks_solved_apart(count, monkeypatch):
+    """Nor of those that no other is related to."""
+    # The function of the same name hides the module.
+    monkeypatch.setattr(import_module("skmtl.solvers.solve"), "WORTH_SCREENING", 5)
+    for seed in SEEDS:
+        solve(make_problem(seed, Sparse(0.1)), certify=False)
+    assert count["fits"] > 0
+    assert count["bounds"] == 0
 
 
 MISSING = {

@@ -225,6 +225,17 @@ def test_loo_scores_are_those_of_refitting_with_the_same_structure(intercept, rn
         assert search.cv_results_["mean_test_score"][i] == pytest.approx(expected, abs=1e-10)
 
 
+@pytest.mark.parametrize(("cv", "total"), [("loo", 1), (3, 3)])
+def test_progress_counts_the_parts_that_there_are(cv, total, rng):
+    calls = []
+    X, Y = related_tasks(rng, 30, 3)
+    MultiTaskRegressorCV(kernel="linear", alphas=[0.1, 1.0], mus=[0.9], cv=cv, callback=calls.append).fit(X, Y)
+    # The last fit, on all rows, tells of its certificates.
+    parts = [call for call in calls if "done" in call]
+    assert [(part["done"], part["total"]) for part in parts] == [(k, total) for k in range(1, total + 1)]
+    assert parts[-1]["remaining"] == 0.0
+
+
 def score_by_hand(name, Y, F, variance):
     """More is better; ``variance`` is that of each task over all rows."""
     nmse = np.mean((Y - F) ** 2, axis=0) / variance

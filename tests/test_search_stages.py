@@ -274,6 +274,18 @@ def test_strengths_of_their_own_keep_the_kernel_and_the_common_part(small):
     assert (other.settings.alpha, other.penalty.strengths) == (found.settings.alpha, found.penalty.strengths)
 
 
+@pytest.mark.parametrize("unit", [2.0**-600, 2.0**-10, 2.0**520])
+def test_strengths_of_their_own_do_not_know_the_unit_of_the_targets(unit, rng):
+    X = rng.standard_normal((45, 8))
+    Y = X @ rng.standard_normal((8, 3)) + [0.01, 5.0, 20.0] * rng.standard_normal((45, 3))
+    best = Candidate(Settings(Independent(), 0.1))
+    (one,), scores = own_strengths_of(X, Y, best, [1e-3, 0.1, 10.0], 3)
+    (other,), again = own_strengths_of(X, unit * Y, best, [1e-3, 0.1, 10.0], 3)
+    assert len(set(one.penalty.strengths)) > 1
+    assert other.penalty.strengths == one.penalty.strengths
+    np.testing.assert_array_equal(again.scores, scores.scores)
+
+
 def test_a_common_part_counts_where_strengths_are_compared(rng):
     """Tasks that are one: with a common part all of them know what three times the rows say."""
     X = rng.standard_normal((45, 8))

@@ -168,6 +168,8 @@ def test_a_comparison_is_made_of_paired_differences_task_by_task(ratio, rng):
     with pytest.raises(ValueError, match="method='spase' was not compared; choose one of trace"):
         describe_comparison(table, "spase")
     assert describe_comparison(table, "trace") == describe_comparison(table)
+    # The constant has no score over all tasks, and nothing is said of it.
+    assert "constant" not in describe_comparison(table)
     one = compare_scores(
         "trace", *(part[:, :2] for part in (shared, alone, constant)), tasks=["a"], ratio=ratio, level=0.9, scoring="r2"
     )
