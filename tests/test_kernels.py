@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import (
 )
 
 from skmtl import MultiTaskRegressor, MultiTaskRegressorCV
-from skmtl.features import KERNELS, KernelMap, check_kernel, make_feature_map
+from skmtl.features import KERNELS, KernelMap, check_kernel, kernels, make_feature_map
 from skmtl.model_selection.candidates import ALPHAS, default_gammas
 
 NAMED = sorted(set(KERNELS) - {"precomputed"})
@@ -122,6 +122,44 @@ def test_a_gaussian_knows_rows_that_are_repeated_or_nearly_so(gamma, unit, rng):
     expected = np.exp(-width * np.sum((X[:, None] - X[None]) ** 2, axis=2))
     K = make_feature_map("rbf", gamma=gamma).fit(X).transform(X)
     np.testing.assert_allclose(K, expected, rtol=1e-7, atol=1e-11)
+
+
+@pytest.mark.parametrize("entries", [10, 2**22])
+@pytest.mark.parametrize("other", [sparse.csr_array, np.asarray])
+def test_gaussians_of_sparse_rows_far_from_zero_keep_their_digits(entries, other, rng, monkeypatch):
+    """Made dense a few at a time; products of such rows would leave four digits of the distances."""
+    monkeypatch.setattr(kernels, "BLOCK_ENTRIES", entries)
+    X, Z = (np.where(rng.random((n, 3)) < 0.6, 1e6 + rng.standard_normal((n, 3)), 0.0) for n in (17, 8))
+    X[:5] = Z[:5] + 0.5 * (Z[:5] > 0.0)
+    exact = np.exp(-0.5 * ((X[:, None] - Z) ** 2).sum(axis=2))
+    assert np.count_nonzero(exact > 0.1) >= 5
+    found = kernels.gaussian(sparse.csr_array(X), other(Z), {"gamma": 0.5})
+    np.testing.assert_allclose(found, exact, rtol=1e-12, atol=1e-300)
+    assert kernels.gaussian_error(sparse.csr_array(X), {"gamma": 0.5}) == 1.0
+
+
+def test_sparse_rows_stay_sparse_where_products_have_enough_digits(rng, monkeypatch):
+    """Counts of words may have products a hundred times the width squared; how wrong that is, is said."""
+    X = sparse.csr_array(rng.poisson(0.5, size=(30, 40)).astype(float))
+    params = {"gamma": 100.0}
+    error = kernels.gaussian_error(X, params)
+    assert error > 1000.0
+    monkeypatch.setattr(kernels, "squared_distances", None)
+    found = kernels.gaussian(X, X, params)
+    exact = np.exp(-100.0 * ((X.toarray()[:, None] - X.toarray()) ** 2).sum(axis=2))
+    np.testing.assert_allclose(found, exact, rtol=0.0, atol=error * np.finfo(float).eps)
+
+
+@pytest.mark.parametrize("params", [{}, {"n_components": 9, "random_state": 0}])
+def test_fits_of_sparse_rows_far_from_zero_are_those_of_dense_ones(params, rng):
+    X, Y = rng.standard_normal((40, 3)), rng.standard_normal((40, 2))
+    X = np.where(rng.random(X.shape) < 0.5, X + 1e5, 0.0)
+    dense, other = (
+        MultiTaskRegressor(kernel="rbf", gamma=0.5, **params).fit(one, Y) for one in (X, sparse.csr_array(X))
+    )
+    assert other.solution_.converged
+    assert other.solution_.objective == pytest.approx(dense.solution_.objective, rel=1e-6)
+    np.testing.assert_allclose(other.predict(sparse.csr_array(X)), dense.predict(X), atol=1e-5)
 
 
 @pytest.mark.parametrize("params", [{}, {"n_components": 7, "random_state": 0}])

@@ -236,9 +236,9 @@ class NystroemMap(KernelMap):
         return np.asarray(np.sum((self.factor_.T @ coef) ** 2, axis=0))
 
     def rounding_of_norms(self, coef: Array) -> float:
-        # Products c_i k_ij c_j have errors of about eps |c_i c_j| sqrt(k_ii k_jj); their sum is seldom 5 eps ||G||.
+        # Products c_i k_ij c_j have errors of about e |c_i c_j| sqrt(k_ii k_jj); their sum is seldom 5 e ||G||.
         own = np.sum(self.factor_**2, axis=1)[:, None]
-        return 10.0 * EPS * float(linalg.norm(coef.T @ (own * coef)))
+        return 10.0 * self.relative_error() * float(linalg.norm(coef.T @ (own * coef)))
 
 
 def _is_far(X: Any, ratio: float) -> bool:

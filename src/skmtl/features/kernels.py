@@ -33,6 +33,8 @@ LARGEST_DEGREE = 8
 # Squared norms of rows, times gamma, above which products of rows cost a Gaussian more than two digits: its distances
 # are then taken from differences, some times slower.
 LARGEST_PRODUCTS = 100.0
+# The same for sparse rows, which have to be made dense for that, and the numbers that are dense at a time.
+LARGEST_SPARSE_PRODUCTS, BLOCK_ENTRIES = 1e6, 2**22
 
 Params = Mapping[str, float]
 
@@ -41,7 +43,7 @@ def gaussian(X: Any, Z: Any, params: Params) -> Array:
     """exp(-gamma |x - z|^2) of rows near zero, with the digits of narrow ones."""
     gamma = params["gamma"]
     if is_narrow(X, Z, gamma):
-        return np.asarray(np.exp(-gamma * cdist(X, Z, "sqeuclidean")))
+        return np.asarray(np.exp(-gamma * squared_distances(X, Z)))
     return np.asarray(rbf_kernel(X, Z, gamma))
 
 
@@ -52,9 +54,24 @@ def gaussian_error(X: Any, params: Params) -> float:
 
 
 def is_narrow(X: Any, Z: Any, gamma: float) -> bool:
-    """Whether a Gaussian of dense rows shows what squared distances lose when they are taken from products of rows."""
-    dense = not (sparse.issparse(X) or sparse.issparse(Z))
-    return dense and _largest_product(Z, gamma) > LARGEST_PRODUCTS
+    """Whether a Gaussian shows what squared distances lose when they are taken from products of rows."""
+    some_sparse = sparse.issparse(X) or sparse.issparse(Z)
+    return _largest_product(Z, gamma) > (LARGEST_SPARSE_PRODUCTS if some_sparse else LARGEST_PRODUCTS)
+
+
+def squared_distances(X: Any, Z: Any) -> Array:
+    """|x - z|^2 from differences of the features, of shape (n, m)."""
+    if not (sparse.issparse(X) or sparse.issparse(Z)):
+        return np.asarray(cdist(X, Z, "sqeuclidean"))
+    found, step = np.empty((X.shape[0], Z.shape[0])), max(BLOCK_ENTRIES // X.shape[1], 1)
+    for i in range(0, X.shape[0], step):
+        for j in range(0, Z.shape[0], step):
+            found[i : i + step, j : j + step] = cdist(_dense(X[i : i + step]), _dense(Z[j : j + step]), "sqeuclidean")
+    return found
+
+
+def _dense(X: Any) -> Array:
+    return np.asarray(X.toarray() if sparse.issparse(X) else X)
 
 
 def _largest_product(X: Any, gamma: float) -> float:
