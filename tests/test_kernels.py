@@ -144,10 +144,32 @@ def test_sparse_rows_stay_sparse_where_products_have_enough_digits(rng, monkeypa
     params = {"gamma": 100.0}
     error = kernels.gaussian_error(X, params)
     assert error > 1000.0
-    monkeypatch.setattr(kernels, "squared_distances", None)
+    monkeypatch.setattr(kernels, "_squared_distances", None)
     found = kernels.gaussian(X, X, params)
     exact = np.exp(-100.0 * ((X.toarray()[:, None] - X.toarray()) ** 2).sum(axis=2))
     np.testing.assert_allclose(found, exact, rtol=0.0, atol=error * np.finfo(float).eps)
+
+
+@pytest.mark.parametrize("limit", [1e6, 1e4])
+def test_of_sparse_rows_those_far_away_alone_are_made_dense(limit, rng, monkeypatch):
+    """Two rows have nothing in common with the others, and something with one another."""
+    made, dense = [], kernels._dense
+    monkeypatch.setattr(kernels, "_dense", lambda rows: made.append(rows.shape[0]) or dense(rows))
+    monkeypatch.setattr(kernels, "LARGEST_SPARSE_PRODUCTS", limit)
+    X = np.where(rng.random((30, 40)) < 0.2, rng.standard_normal((30, 40)), 0.0)
+    X[4], X[9] = 1e9 + X[3], 1e9 + X[3] + 0.25 * (np.arange(40) < 2)
+    # Just below and just above the limit, and close to one another.
+    X[20], X[21] = np.sqrt(limit / 0.5) * np.eye(40)[5] * (1.0 + np.array([[-1e-5], [1e-5]]))
+    exact = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
+    assert 0.1 < exact[4, 9] < 0.95
+    assert exact[20, 21] > 0.1
+    rows = sparse.csr_array(X)
+    error = kernels.gaussian_error(rows, {"gamma": 0.5})
+    assert 0.99 * limit < error < 1.0 + limit
+    found = kernels.gaussian(rows, rows, {"gamma": 0.5})
+    np.testing.assert_allclose(found, exact, rtol=0.0, atol=4.0 * error * np.finfo(float).eps)
+    np.testing.assert_allclose(found[4], exact[4], rtol=1e-12)
+    assert made == [3, 3]
 
 
 @pytest.mark.parametrize("params", [{}, {"n_components": 9, "random_state": 0}])

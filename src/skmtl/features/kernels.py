@@ -33,7 +33,7 @@ LARGEST_DEGREE = 8
 # Squared norms of rows, times gamma, above which products of rows cost a Gaussian more than two digits: its distances
 # are then taken from differences, some times slower.
 LARGEST_PRODUCTS = 100.0
-# The same for sparse rows, which have to be made dense for that, and the numbers that are dense at a time.
+# The same for sparse rows, of which those beyond it are made dense for that, and the numbers that are dense at a time.
 LARGEST_SPARSE_PRODUCTS, BLOCK_ENTRIES = 1e6, 2**22
 
 Params = Mapping[str, float]
@@ -42,27 +42,38 @@ Params = Mapping[str, float]
 def gaussian(X: Any, Z: Any, params: Params) -> Array:
     """exp(-gamma |x - z|^2) of rows near zero, with the digits of narrow ones."""
     gamma = params["gamma"]
-    if is_narrow(X, Z, gamma):
-        return np.asarray(np.exp(-gamma * squared_distances(X, Z)))
-    return np.asarray(rbf_kernel(X, Z, gamma))
+    narrow = is_narrow(X, Z, gamma)
+    if narrow and not _some_sparse(X, Z):
+        return np.asarray(np.exp(-gamma * cdist(X, Z, "sqeuclidean")))
+    K = np.asarray(rbf_kernel(X, Z, gamma))
+    if narrow:
+        # Of a pair of which one row is nearer, the distance is large and K is zero, whatever rounding makes of it.
+        far, other = (np.flatnonzero(_products(some, gamma) > LARGEST_SPARSE_PRODUCTS) for some in (X, Z))
+        K[np.ix_(far, other)] = np.exp(-gamma * _squared_distances(X[far], Z[other]))
+    return K
 
 
 def gaussian_error(X: Any, params: Params) -> float:
     """Errors of squared distances that are taken from products of rows are relative to the products."""
-    gamma = params["gamma"]
-    return 1.0 if is_narrow(X, X, gamma) else 1.0 + _largest_product(X, gamma)
+    products = _products(X, params["gamma"])
+    if is_narrow(X, X, params["gamma"]):
+        # Of sparse rows only those that are far away have distances from differences.
+        products = products[products <= LARGEST_SPARSE_PRODUCTS] if sparse.issparse(X) else products[:0]
+    return 1.0 + float(np.max(products, initial=0.0))
 
 
 def is_narrow(X: Any, Z: Any, gamma: float) -> bool:
     """Whether a Gaussian shows what squared distances lose when they are taken from products of rows."""
-    some_sparse = sparse.issparse(X) or sparse.issparse(Z)
-    return _largest_product(Z, gamma) > (LARGEST_SPARSE_PRODUCTS if some_sparse else LARGEST_PRODUCTS)
+    largest = LARGEST_SPARSE_PRODUCTS if _some_sparse(X, Z) else LARGEST_PRODUCTS
+    return bool(np.any(_products(Z, gamma) > largest))
 
 
-def squared_distances(X: Any, Z: Any) -> Array:
-    """|x - z|^2 from differences of the features, of shape (n, m)."""
-    if not (sparse.issparse(X) or sparse.issparse(Z)):
-        return np.asarray(cdist(X, Z, "sqeuclidean"))
+def _some_sparse(X: Any, Z: Any) -> bool:
+    return sparse.issparse(X) or sparse.issparse(Z)
+
+
+def _squared_distances(X: Any, Z: Any) -> Array:
+    """|x - z|^2 from differences of the features, of shape (n, m), of rows that are made dense a few at a time."""
     found, step = np.empty((X.shape[0], Z.shape[0])), max(BLOCK_ENTRIES // X.shape[1], 1)
     for i in range(0, X.shape[0], step):
         for j in range(0, Z.shape[0], step):
@@ -74,10 +85,9 @@ def _dense(X: Any) -> Array:
     return np.asarray(X.toarray() if sparse.issparse(X) else X)
 
 
-def _largest_product(X: Any, gamma: float) -> float:
-    """The largest squared norm of the rows, times gamma."""
-    squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
-    return gamma * float(np.max(squares, initial=0.0))
+def _products(X: Any, gamma: float) -> Array:
+    """The squared norms of the rows, times gamma."""
+    return np.asarray(gamma * (X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)))
 
 
 def polynomial_error(X: Any, params: Params) -> float:
