@@ -138,8 +138,8 @@ def test_a_solution_is_a_little_more_exact_than_was_asked_for(name, rng, monkeyp
     assert asked[0] == pytest.approx(EXACT * 1e-6)
 
 
-def test_where_the_middle_led_no_further_it_is_not_tried_again(rng, monkeypatch):
-    """Until a gap is several times wider, or the strength another one."""
+def test_the_start_that_led_farther_to_where_rounding_ends_comes_first(rng, monkeypatch):
+    """And the other one only where a gap is several times wider; another strength begins anew."""
     gaps, asked, follow = [], [], InteriorPointStep._follow
 
     def end_at_a_gap(step, point, *given):
@@ -161,9 +161,12 @@ def test_where_the_middle_led_no_further_it_is_not_tried_again(rng, monkeypatch)
         return asked
 
     assert starts(step, 1e-4, 2e-5) == ["near", "middle"]
+    assert starts(step, 0.99e-4) == ["middle"]
+    assert starts(step, 1.01e-4, 0.9e-9) == ["middle", "near"]
+    # One of them led as far as was asked for, or the near one farther: the shorter way is first again.
+    assert starts(step, 2e-5, 1e-4) == ["near", "middle"]
     assert starts(step, 0.99e-4) == ["near"]
     assert starts(step, 1.01e-4, 0.9e-9) == ["near", "middle"]
-    # The middle led as far as was asked for: it may do so again.
     assert starts(step, 1.1e-9, 3e-9) == ["near", "middle"]
     assert starts(step.with_alpha(2.0 * step.alpha), 1.1e-9, 3e-9) == ["near", "middle"]
     assert starts(step.with_alpha(2.0 * step.alpha), 0.9e-9) == ["near"]

@@ -118,7 +118,7 @@ class FeatureInverse:
         self._scale = 1.0 / np.sqrt(np.maximum(np.diag(H), TINY))
         H *= self._scale[:, None]
         H *= self._scale
-        self._factor = cholesky(H.copy, lower=True)
+        self._factor = cholesky(lambda: H.copy(order="F"), lower=True)
 
     def __call__(self, V: Array) -> Array:
         solved = linalg.cho_solve((self._factor, True), self._scale * V.ravel(), check_finite=False)

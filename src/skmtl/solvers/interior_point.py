@@ -90,6 +90,7 @@ class InteriorPointStep:
         self._p = np.full(self._ramps.sign.shape, 0.5)
         # The gap at which rounding ended the last solve, from wherever it began.
         self._floor = 0.0
+        self._from_middle = False
 
     @property
     def n_tasks(self) -> int:
@@ -98,7 +99,7 @@ class InteriorPointStep:
     def with_alpha(self, alpha: float) -> "InteriorPointStep":
         """The same rows and labels at another alpha, from where this one is."""
         other = copy(self)
-        other.alpha, other._floor = alpha, 0.0
+        other.alpha, other._floor, other._from_middle = alpha, 0.0, False
         return other
 
     def diagonal_energy(self, a: Array, *, tol: float = 1e-8) -> Array:
@@ -110,15 +111,18 @@ class InteriorPointStep:
         """The best f for the structure A, its value exact to ``tol``, relative to it."""
         basis = Whitening(A)
         inverses = Inverses(self._entries, basis, self.n, self.alpha)
-        near = Point(inverses.felt(basis.whiten(self._W)), self._b)
-        best = self._follow(near, self._p, inverses, EXACT * tol)
+        near = Point(inverses.felt(basis.whiten(self._W)), self._b), self._p
+        # Of a start near the boundary slacks can hold all steps back. The middle is far from it, and the way from there
+        # is longer: it is first where it led farther, and rounding ended it.
+        middle = Point(np.zeros_like(near[0].G), np.zeros_like(self._b)), np.full_like(self._p, 0.5)
+        starts = (middle, near) if self._from_middle else (near, middle)
+        best = self._follow(*starts[0], inverses, EXACT * tol)
         enough = max(EXACT * tol, self._noise(best[0]))
         if min(best[0].gap, 1.0) > max(enough, NEAR_FLOOR * self._floor) and np.any(self._W):
-            # Of a start near the boundary slacks can hold all steps back. The middle is far from it.
-            middle = Point(np.zeros_like(near.G), np.zeros_like(self._b))
-            afresh = self._follow(middle, np.full_like(self._p, 0.5), inverses, EXACT * tol)
-            best = min(best, afresh, key=lambda one: _rank(one[0]))
+            other = self._follow(*starts[1], inverses, EXACT * tol)
+            best, start = min((best, starts[0]), (other, starts[1]), key=lambda one: _rank(one[0][0]))
             self._floor = best[0].gap if best[0].gap > enough else 0.0
+            self._from_middle = self._floor > 0.0 and start is middle
         fit, self._p = self._settled(best[0]), best[1]
         self._W, self._b = fit.coefficients(), fit.intercept
         return self._with_dual_point_that_proves(fit)
