@@ -142,10 +142,10 @@ def test_the_start_that_led_farther_to_where_rounding_ends_comes_first(rng, monk
     """And the other one only where a gap is several times wider; another strength begins anew."""
     gaps, asked, follow = [], [], InteriorPointStep._follow
 
-    def end_at_a_gap(step, point, *given):
-        fit, p = follow(step, point, *given)
+    def end_at_a_gap(step, start, *given):
+        fit, p = follow(step, start, *given)
         vars(fit)["gap"] = gaps.pop(0)
-        asked.append("near" if np.any(point.G) else "middle")
+        asked.append("near" if np.any(start.point.G) else "middle")
         return fit, p
 
     step, A = make_step(rng, CORNERS[0]), make_structure(rng)

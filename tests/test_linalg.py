@@ -17,6 +17,18 @@ def test_cubic_roots_are_roots_of_any_size(c, rng):
     np.testing.assert_array_less(np.abs(root**3 - z * root**2 - c), 1e-14 * terms)
 
 
+@pytest.mark.parametrize("power", [-340, -170, 170, 340])
+def test_cubic_roots_do_not_know_their_unit(power, rng):
+    """Their squares and cubes may be beyond the range of numbers."""
+    z, c = 10.0 ** rng.uniform(-2, 2, 100) * rng.choice([-1.0, 1.0], 100), 10.0 ** rng.uniform(-3, 3, 100)
+    unit, cube = 2.0**power, 2.0 ** (3 * min(max(power, -320), 320))
+    moved = positive_cubic_root(z * np.cbrt(cube), c * cube) / np.cbrt(cube)
+    np.testing.assert_allclose(moved, positive_cubic_root(z, c), rtol=1e-12)
+    # One of the terms is next to nothing beside the others.
+    np.testing.assert_allclose(positive_cubic_root(np.array([unit]), 1e-163), max(unit, 1e-163 ** (1 / 3)), rtol=1e-9)
+    np.testing.assert_allclose(positive_cubic_root(np.array([-1e166]), 1e-163), 1e-163**0.5 / 1e83, rtol=1e-12)
+
+
 @pytest.mark.parametrize("lower", [True, False])
 def test_the_factor_of_a_matrix_multiplies_to_it_or_to_what_rounding_cannot_tell_from_it(lower, rng):
     """Also of a singular matrix, whose smallest eigenvalues rounding makes negative."""

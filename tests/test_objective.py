@@ -1,6 +1,7 @@
 """The objective, its bounds at any scale, and the rows that they are computed from, beside dense formulas."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from skmtl import MultiTaskRegressor
 from skmtl.features import make_feature_map
 from skmtl.objective import Problem, Proof, Rounding, predictor_structure
-from skmtl.penalties import PENALTIES, Fixed, Frobenius, Sparse
+from skmtl.penalties import PENALTIES, Fixed, Frobenius, Sparse, Trace
 from skmtl.solvers.design import SUM_ERROR, make_design, spectrum
 from skmtl.solvers.ridge import Ridge
 
@@ -67,6 +68,18 @@ def test_objective_and_bound_are_those_of_the_formulas(name, scale, common, rng)
     dual = 2.0 * alpha * scale * np.sum(C * Y) - n * (alpha * scale) ** 2 * np.sum(C**2)
     structure = penalty.lower_bound(Q, eps, A, scale) - scale**2 * common * Q.sum()
     assert problem.bound(A, fit, scale) == pytest.approx(dual + alpha * structure)
+
+
+@pytest.mark.parametrize("size", [1e166, 1e200])
+@pytest.mark.parametrize("penalty", [*(cls() for cls in PENALTIES.values()), Trace(ridge=0.5)], ids=str)
+def test_dual_coefficients_beyond_the_range_of_numbers_prove_nothing(penalty, size, rng):
+    """Neither errors nor warnings: rows may have one value of 1e20, and a kernel its cube."""
+    problem, *_ = dense_problem(rng, penalty, common=1.0)
+    A = penalty.structure(3) if penalty.known else np.eye(3) / 3.0
+    root = np.sqrt(size) * rng.standard_normal((4, 3))
+    bound = replace(problem, eps=1e-163).bound(A, SimpleNamespace(Q=root.T @ root, factor=root, dual=lambda _: 1.0))
+    # That of one where nothing was gained.
+    assert bound < 1.0
 
 
 @pytest.mark.parametrize("common", [0.0, 5.0])

@@ -65,6 +65,7 @@ def test_random_fits_are_what_they_say(tools):
         pytest.param(2300006903, id="a curvature that rounding leaves nothing of"),
         pytest.param(2650015322, id="a task most of whose means are too small for a number, recomputed"),
         pytest.param(3500008029, id="landmarks of sparse rows far from zero, whose distances came from products"),
+        pytest.param(4000036661, id="a polynomial kernel of one value of 1e19, whose squares are beyond the range"),
         pytest.param(3100003150, id="a structure of 1e-72 beside a common part of 100, recomputed"),
     ],
 )

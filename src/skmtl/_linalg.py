@@ -121,10 +121,11 @@ def positive_cubic_root(z: Array, c: float | Array) -> Array:
     """The positive root of l^3 - z l^2 - c = 0, for each z and c > 0."""
     # To the right of the root the cubic is convex and rising, so that Newton descends to it without overshooting. The
     # root is z + c / l^2 and at least z, and for negative z its square is at most c / |z|: both begin close by.
+    # No powers are taken, which may be beyond the range of numbers.
     size = np.maximum(np.abs(z), np.cbrt(c))
-    root = np.where(z > 0.0, z + c / size**2, np.sqrt(c / size))
+    root = np.where(z > 0.0, z + c / size / size, np.sqrt(c) / np.sqrt(size))
     for _ in range(60):
-        step = (root * root * (root - z) - c) / (root * (3.0 * root - 2.0 * z))
+        step = (root - z - c / root / root) * (root / (3.0 * root - 2.0 * z))
         root = root - step
         # The error is squared every time, and at most doubled: the next step would be lost in rounding.
         if (np.abs(step) <= 1e-9 * root).all():

@@ -204,13 +204,14 @@ class Problem:
         dual = fit.dual(scale)
         if dual == -np.inf:
             return dual
-        if self.penalty.known:
-            structure = -(scale**2) * self._known_norm(A, fit)
-        else:
-            Q = self._largest_Q(fit)
-            structure = self.penalty.lower_bound(Q, self.eps, A, scale) - scale**2 * self.common * float(np.sum(Q))
-        bound = dual + self.alpha * structure
         # A difference of numbers beyond the range proves nothing.
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            if self.penalty.known:
+                structure = -(scale**2) * self._known_norm(A, fit)
+            else:
+                Q = self._largest_Q(fit)
+                structure = self.penalty.lower_bound(Q, self.eps, A, scale) - scale**2 * self.common * float(np.sum(Q))
+            bound = dual + self.alpha * structure
         return bound if bound < np.inf else -np.inf
 
     def hidden(self, fit: Fit) -> Array:

@@ -66,6 +66,13 @@ class _Slacks(NamedTuple):
         return self._replace(t=np.where(z > 0.0, self.t, self.xi - z), xi=np.where(z > 0.0, z + self.t, self.xi))
 
 
+class _Start(NamedTuple):
+    """A point and its p."""
+
+    point: Point
+    p: Array
+
+
 class InteriorPointStep:
     """min over f and the intercepts of (1/n) sum w V(y, f) + alpha ||f||_A^2, for a loss that is a sum of ramps.
 
@@ -111,15 +118,15 @@ class InteriorPointStep:
         """The best f for the structure A, its value exact to ``tol``, relative to it."""
         basis = Whitening(A)
         inverses = Inverses(self._entries, basis, self.n, self.alpha)
-        near = Point(inverses.felt(basis.whiten(self._W)), self._b), self._p
+        near = _Start(Point(inverses.felt(basis.whiten(self._W)), self._b), self._p)
         # Of a start near the boundary slacks can hold all steps back. The middle is far from it, and the way from there
         # is longer: it is first where it led farther, and rounding ended it.
-        middle = Point(np.zeros_like(near[0].G), np.zeros_like(self._b)), np.full_like(self._p, 0.5)
+        middle = _Start(Point(np.zeros_like(near.point.G), np.zeros_like(self._b)), np.full_like(self._p, 0.5))
         starts = (middle, near) if self._from_middle else (near, middle)
-        best = self._follow(*starts[0], inverses, EXACT * tol)
+        best = self._follow(starts[0], inverses, EXACT * tol)
         enough = max(EXACT * tol, self._noise(best[0]))
         if min(best[0].gap, 1.0) > max(enough, NEAR_FLOOR * self._floor) and np.any(self._W):
-            other = self._follow(*starts[1], inverses, EXACT * tol)
+            other = self._follow(starts[1], inverses, EXACT * tol)
             best, start = min((best, starts[0]), (other, starts[1]), key=lambda one: _rank(one[0][0]))
             self._floor = best[0].gap if best[0].gap > enough else 0.0
             self._from_middle = self._floor > 0.0 and start is middle
@@ -149,9 +156,10 @@ class InteriorPointStep:
                 b[t] += sign[0, 0] * max(-float(heights.max()) - deep, 0.0)
         return NewtonFit(self, Point(fit.point.G, b), fit.basis, fit.gradient)
 
-    def _follow(self, point: Point, p: Array, inverses: Inverses, exact: float) -> tuple[NewtonFit, Array]:
-        """The best fit on the way from a point to a gap of ``exact``, and its p."""
-        fit = best = self._fit(point, p, inverses.basis)
+    def _follow(self, start: _Start, inverses: Inverses, exact: float) -> tuple[NewtonFit, Array]:
+        """The best fit on the way from a start to a gap of ``exact``, and its p."""
+        p = start.p
+        fit = best = self._fit(start.point, p, inverses.basis)
         slacks = self._begin(fit, p)
         least, patience, last = np.inf, PATIENCE, np.inf
         for _ in range(MAX_STEPS):
