@@ -37,6 +37,7 @@ def test_groups_stay_together_and_folds_are_as_even_as_they_allow(rng):
         assert not set(groups[train]) & set(groups[test])
         assert len(test) == 12
     assert make_splits(9, data_of(MultiTaskRegressor(), *related_tasks(rng, 36, 2), groups=groups))
+    assert len(make_splits(2, data_of(MultiTaskRegressor(), *related_tasks(rng, 36, 2), groups=groups))) == 2
     for n_folds in (10, 1):
         with pytest.raises(ValueError, match=f"cv={n_folds} folds need at least 2 folds and {n_folds} groups"):
             make_splits(n_folds, data_of(MultiTaskRegressor(), *related_tasks(rng, 36, 2), groups=groups))

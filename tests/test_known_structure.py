@@ -20,6 +20,8 @@ def test_groups_pay_for_the_variance_around_their_means(rng):
 def test_one_group_is_mean_coupling():
     one, other = Fixed.from_groups(np.zeros(4), 3.0), Fixed.mean_coupled(3.0)
     np.testing.assert_allclose(one.structure(4), other.structure(4))
+    # Of one task, nothing but itself.
+    np.testing.assert_allclose(Fixed.from_groups(["a"], 3.0).structure(1), [[1.0]])
 
 
 def test_a_tree_is_the_covariance_of_parts_that_are_handed_down(rng):

@@ -69,6 +69,7 @@ MODELS = {
     "rbf, learned": {"kernel": "rbf", "gamma": GAMMA, "penalty": Sparse(mu=0.7), "tol": 1e-9},
     "rbf, common": {"kernel": "rbf", "gamma": GAMMA, "common": 0.7},
     "rbf, no constants": {"kernel": "rbf", "gamma": GAMMA, "fit_intercept": False},
+    "linear, no constants": {"kernel": "linear", "fit_intercept": False},
     "landmarks": {"kernel": "rbf", "gamma": GAMMA, "n_components": 6, "random_state": 0},
     "metric": {"kernel": "rbf", "gamma": GAMMA, "metric_rounds": 1},
     "balanced, singular": {"kernel": "rbf", "gamma": GAMMA, "balance_tasks": True, "penalty": Fixed(np.ones((3, 3)))},

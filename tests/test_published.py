@@ -15,6 +15,9 @@ from sklearn.preprocessing import StandardScaler
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl.estimators import base
+from skmtl.estimators.base import train
+from skmtl.estimators.clean import clean
+from skmtl.losses import Logistic
 from skmtl.objective import Proof
 from skmtl.solvers import returned
 
@@ -47,6 +50,21 @@ def test_a_value_far_away_is_not_mended_by_more_iterations(loss, rng):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         MultiTaskRegressor(loss=loss).fit(StandardScaler().fit_transform(X), Y)
+
+
+def test_a_task_of_one_class_does_not_change_what_is_hidden_from_the_others(rng):
+    """Nor from where on ``alpha`` is so small that it counts."""
+    X, Y = related_tasks(rng, 40, 3)
+    X[3, 1] = 1e9
+    plain, beside = (
+        train(est := MultiTaskClassifier(), clean(est, X, labels > 0.0), Logistic())
+        for labels in (Y, np.c_[Y, np.ones(40)])
+    )
+    hidden, found = (
+        [training.hides_directions(alpha) for alpha in np.geomspace(1e-12, 1e12, 1001)] for training in (plain, beside)
+    )
+    assert found == hidden
+    assert 0 < sum(hidden) < 1001
 
 
 @pytest.mark.parametrize(

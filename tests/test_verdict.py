@@ -186,6 +186,15 @@ def test_one_of_the_two_must_beat_the_constant(one, other, above):
     assert not table["predictable"].iloc[0]
 
 
+@pytest.mark.parametrize("swap", [False, True])
+def test_what_one_of_two_models_surely_predicts_can_be_predicted(swap):
+    """Whatever the other one does."""
+    surely, perhaps = 0.5 + 0.01 * np.arange(6.0)[:, None], np.array([[-3.0, 3.0, -2.0, 2.0, -1.0, 1.5]]).T
+    both = (perhaps, surely) if swap else (surely, perhaps)
+    table = compare_scores("trace", *both, np.zeros((6, 1)), tasks=[], ratio=0.2, level=0.95, scoring="r2")
+    assert table["predictable"].iloc[0]
+
+
 @pytest.mark.parametrize(("n_folds", "loss", "sure"), [(5, 0.0, True), (4, 0.0, False), (5, 0.3, False)])
 def test_a_gain_in_each_of_five_folds_is_no_chance(n_folds, loss, sure):
     """However much more one of them gains, which two standard errors would doubt."""
