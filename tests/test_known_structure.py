@@ -22,6 +22,7 @@ def test_one_group_is_mean_coupling():
     np.testing.assert_allclose(one.structure(4), other.structure(4))
     # Of one task, nothing but itself.
     np.testing.assert_allclose(Fixed.from_groups(["a"], 3.0).structure(1), [[1.0]])
+    np.testing.assert_allclose(Fixed.from_tree([["a"]], strength=3.0).structure(1), [[4.0]])
 
 
 def test_a_tree_is_the_covariance_of_parts_that_are_handed_down(rng):

@@ -346,6 +346,14 @@ def test_a_bound_above_the_objective_counts_as_a_gap():
     assert not solution.converged
 
 
+def test_a_later_proof_that_is_worse_does_not_take_the_place(rng):
+    """Rounds may lead away for a while, and so does rounding at the end."""
+    progress = Progress(None)
+    for bound in (0.5, 0.9, 0.7, -np.inf):
+        progress(Proof(random_psd(rng, 2), None, 1.0, bound))
+    assert progress.best.lower_bound == 0.9
+
+
 @pytest.mark.parametrize(("bound", "word"), [(1.0 - 0.5 * TOL, "Certified"), (0.5, "Interrupted")])
 def test_an_interruption_keeps_the_best_proof(bound, word, rng):
     told, fit = [], make_solution(1.0, 0.5)
