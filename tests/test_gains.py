@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from skmtl.model_selection import describe_gains
@@ -50,3 +51,13 @@ def test_where_tasks_share_another_kernel_is_named_if_it_is_better(shared, said)
     rows = [("linear", 0, False, 0.1), ("linear", 0, True, shared), ("rbf", 0, False, 0.2)]
     words = describe_gains(make_search(*rows), STEPS[:-1])
     assert ("where tasks share, the linear kernel is best" in words) == said
+
+
+def test_a_comparison_has_the_word_on_the_graph_alone():
+    """What was gained before, strengths of the tasks' own too, is told by the search."""
+    search = make_search(("linear", 0, False, 0.1), ("linear", 0, False, 0.3), ("linear", 0, True, 0.9))
+    search.cv_results_["params"][1]["penalty"] = Independent(strengths=[1.0, 2.0])
+    comparison = pd.DataFrame({"method": ["trace"] * 3, "difference": [0.5, 0.5, 0.25]})
+    words = describe_gains(search, comparison=comparison).split("tasks; ")[1]
+    said = "a strength of its own for each task adds 0.200, the graph (trace, on rows that chose nothing) adds 0.250."
+    assert words == said
