@@ -99,6 +99,22 @@ def test_errors_of_blocks_are_summed_up_in_any_unit(unit, rng):
         np.testing.assert_array_equal(ErrorSums.from_labels(moved, unit * F).nmse(), expected.nmse())
 
 
+@pytest.mark.parametrize("small", [0.0, 1e-310, 1e-200, 1e-80])
+def test_labels_that_are_tiny_beside_their_errors(small, rng):
+    """Such as p-values of a fold: a block of which all are tiny, beside one of which they are not."""
+    Y, F = rng.standard_normal((8, 2)), rng.standard_normal((8, 2))
+    Y[:4, 0] *= small
+    labels = TableLabels(Y, np.ones_like(Y))
+    whole = ErrorSums.from_labels(labels, F)
+    parts = [ErrorSums.from_labels(labels.take(rows), F[rows]) for rows in (np.arange(4), np.arange(4, 8))]
+    np.testing.assert_allclose(parts[0].roots, np.sqrt(np.sum((Y - F)[:4] ** 2, axis=0)))
+    np.testing.assert_allclose(parts[0].nmse(np.full(2, 0.5)), np.mean((Y - F)[:4] ** 2, axis=0) / 0.25)
+    np.testing.assert_allclose(parts[0].merge(parts[1]).nmse(), whole.nmse())
+    np.testing.assert_allclose(whole.nmse(), np.mean((Y - F) ** 2, axis=0) / np.var(Y, axis=0))
+    # A constant, or next to one: as bad as can be said in numbers whose squares are numbers.
+    assert parts[0].nmse()[0] == 1.0 if small == 0.0 else 1e140 < parts[0].nmse()[0] < 1e152
+
+
 def test_predictions_of_each_rows_own_task(rng):
     X, W, b = rng.standard_normal((9, 2)), rng.standard_normal((2, 4)), rng.standard_normal(4)
     predict = Predict(make_feature_map("linear").fit(X), W, b, NumberCoding(flat=False).predictions)

@@ -231,6 +231,11 @@ def test_errors_are_those_of_scikit_learn(layout, rng):
     few = ErrorSums.from_labels(labels.take(np.arange(9)), _take(labels, laid_out, np.arange(9)))
     rest = ErrorSums.from_labels(labels.take(np.arange(9, 30)), _take(labels, laid_out, np.arange(9, 30)))
     np.testing.assert_allclose(few.merge(rest).r2(), r2)
+    # Of several predictions at once, however large, each by itself.
+    both = ErrorSums.from_labels(labels, np.array([1e200 * laid_out, laid_out]))
+    np.testing.assert_array_equal(both.roots[1], sums.roots)
+    np.testing.assert_allclose(both.roots[0], ErrorSums.from_labels(labels, 1e200 * laid_out).roots)
+    np.testing.assert_array_equal(both.nmse(np.full(3, 2.0))[1], sums.nmse(np.full(3, 2.0)))
 
 
 def _take(labels, U, rows):

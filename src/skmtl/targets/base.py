@@ -90,7 +90,7 @@ class Labels(Protocol):
         """The entries of one task that have a label."""
 
     def maxima(self, U: Array) -> Array:
-        """The largest entry of each task among those with a label, of shape (T,)."""
+        """The largest entry of each task with a label, of shape (T,); axes before those of the entries stay."""
 
     def spread(self, v: NDArray[Any]) -> NDArray[Any]:
-        """A value per task, of shape (T,), as something to combine with entries."""
+        """A value per task, of shape (T,), as something to combine with entries; axes before it stay."""

@@ -103,13 +103,13 @@ class TableLabels(_InMemory):
         return U.sum(axis=-2)
 
     def maxima(self, U: Array) -> Array:
-        return np.max(U, axis=0, where=self.weight > 0.0, initial=-np.inf)
+        return np.max(U, axis=-2, where=self.weight > 0.0, initial=-np.inf)
 
     def of_task(self, U: Array, t: int) -> Array:
         return U[self.weight[:, t] > 0.0, t]
 
     def spread(self, v: NDArray[Any]) -> NDArray[Any]:
-        return v[None, :]
+        return v[..., None, :]
 
 
 class TaskOrder:
@@ -246,7 +246,7 @@ class LongLabels(_InMemory):
         return U[rows][self.weight[rows] > 0.0]
 
     def spread(self, v: NDArray[Any]) -> NDArray[Any]:
-        return np.repeat(v, self.order.counts)
+        return np.repeat(v, self.order.counts, axis=-1)
 
 
 def _gram(Phi: Array, h: Array, *, center: bool) -> Array:

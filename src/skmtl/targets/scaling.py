@@ -125,8 +125,8 @@ def balance(labels: Labels) -> Labels:
 class ErrorSums:
     """Statistics of the labels, weighted sums of squared errors and numbers of labels, each of shape (n_tasks,).
 
-    The sums of several predictions may stand in one array, with tasks along its last axis. They are in squares of the
-    ``unit`` of each task, in which those of huge or tiny labels are numbers; a power of two, which costs no digits.
+    The sums of several predictions may stand in one array, with tasks along its last axis. They are in squares of a
+    ``unit``, in which those of huge or tiny labels and errors are numbers; a power of two, which costs no digits.
     """
 
     stats: TaskStats
@@ -137,13 +137,14 @@ class ErrorSums:
     @classmethod
     def from_labels(cls, labels: Labels, F: Array) -> "ErrorSums":
         """The errors of predictions F, laid out like the labels; what F is at gaps does not matter."""
-        known, stats = labels.weight > 0.0, labels.stats()
-        _, exponent = np.frexp(_unit(stats.lowest, stats.highest))
-        # That of a task without labels is the least, so that other rows have the say.
-        unit = np.where(stats.total > 0.0, np.ldexp(1.0, exponent - 1), TINY)
-        errors = np.where(known, labels.y - F, 0.0) / labels.spread(unit)
+        known = labels.weight > 0.0
+        errors = np.where(known, labels.y - F, 0.0)
+        # Where all is zero, or no label known, it is the least, so that other rows have the say.
+        largest = np.maximum(labels.maxima(np.maximum(np.abs(labels.y), np.abs(errors))), TINY)
+        unit = np.ldexp(1.0, np.frexp(largest)[1] - 1)
+        errors = errors / labels.spread(unit)
         counts = labels.sums(known.astype(float)).astype(np.intp)
-        return cls(stats, unit, labels.sums(labels.weight * errors**2), counts)
+        return cls(labels.stats(), unit, labels.sums(labels.weight * errors**2), counts)
 
     @property
     def roots(self) -> Array:
@@ -165,7 +166,10 @@ class ErrorSums:
         error = np.divide(self.squares, total, out=np.full(self.squares.shape, np.nan), where=known)
         spread = np.where(known, self.stats.spread if spread is None else spread, 0.0)
         constant = np.where(error > 0.0, 1.0, 0.0) + 0.0 * error
-        return np.divide(error, (spread / self.unit) ** 2, out=constant, where=spread > 0.0)
+        varies = spread > 0.0
+        # A spread counts as no smaller than squares of the result can hold.
+        ratio = self.unit / np.where(varies, np.maximum(spread, SMALLEST * self.unit), self.unit)
+        return np.where(varies, error * ratio**2, constant)
 
     def r2(self) -> Array:
         """R squared of each task, as scikit-learn has it; NaN for a task with fewer than two labels."""
