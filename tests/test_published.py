@@ -1,5 +1,6 @@
 """What ``fit`` returns is what was proved: the certificate against the model that predicts."""
 
+import sys
 import warnings
 from dataclasses import replace
 from types import SimpleNamespace
@@ -14,10 +15,11 @@ from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.preprocessing import StandardScaler
 
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV
-from skmtl.estimators import base
+from skmtl.estimators import publish
 from skmtl.estimators.base import train
 from skmtl.estimators.clean import clean
 from skmtl.losses import Logistic
+from skmtl.model_selection import base as search_base
 from skmtl.objective import Proof
 from skmtl.solvers import returned
 
@@ -83,7 +85,7 @@ def test_advice_names_what_can_help(penalty, max_iter, says, rng, monkeypatch):
         model, solution = returned.prove_returned(*given)
         return model, replace(solution, converged=False)
 
-    monkeypatch.setattr(base, "prove_returned", unproved)
+    monkeypatch.setattr(publish, "prove_returned", unproved)
     with pytest.warns(ConvergenceWarning) as caught:
         est = MultiTaskRegressor(penalty, max_iter=max_iter, solver="alternating").fit(*related_tasks(rng, 40, 3))
     assert str(caught[-1].message).endswith(says.format(eps=est.eps_))
@@ -211,6 +213,68 @@ def test_interrupted_before_anything_is_proved_a_fit_leaves_the_estimator_as_it_
     with pytest.raises(KeyboardInterrupt):
         est.fit(-X, 5.0 * Y[:, :1])
     np.testing.assert_array_equal(est.predict(X), before)
+
+
+class InterruptAt:
+    """Ctrl-C before the k-th line that is run of these files."""
+
+    def __init__(self, k, *modules):
+        self.left, self.files = k, {module.__file__ for module in modules}
+
+    def __call__(self, frame, event, _):
+        if frame.f_code.co_filename not in self.files:
+            return None
+        self.left -= event == "line"
+        if event == "line" and self.left == 0:
+            raise KeyboardInterrupt
+        return self
+
+    def __enter__(self):
+        self.before = sys.gettrace()
+        sys.settrace(self)
+
+    def __exit__(self, *_):
+        sys.settrace(self.before)
+
+
+@pytest.mark.parametrize(
+    ("make", "modules"),
+    [
+        (lambda: MultiTaskRegressor(kernel="cosine"), [publish]),
+        (lambda: MultiTaskRegressorCV("independent", kernel="cosine", alphas=[0.1], cv=2), [publish, search_base]),
+    ],
+    ids=["fit", "search"],
+)
+def test_interrupted_at_any_line_a_refit_leaves_one_of_the_two_models(make, modules, rng):
+    """Whole: a model of other columns, with another kernel, has other attributes too."""
+    X, Y = related_tasks(rng, 20, 2)
+    others = pd.DataFrame(X[:, :2], columns=["a", "b"]), 5.0 * Y[:, 0] ** 3
+    params, names, ends = {"kernel": "linear", "fit_intercept": False}, {}, set()
+    names["old"], names["new"] = set(learned(make().fit(X, Y))), set(learned(make().set_params(**params).fit(*others)))
+    for k in range(1, 400):
+        est = make().fit(X, Y)
+        before = learned(est)
+        est.set_params(**params)
+        interrupt = InterruptAt(k, *modules)
+        try:
+            with interrupt:
+                est.fit(*others)
+        except KeyboardInterrupt:
+            after = learned(est)
+            kept = {after[name] is before[name] for name in set(after) & set(before)}
+            assert len(kept) == 1
+            ends.add(end := "old" if True in kept else "new")
+            assert set(after) == names[end]
+        else:
+            break
+    assert interrupt.left > 0
+    assert ends == {"old", "new"}
+
+
+def learned(est):
+    """What a fit sets, but for words and plain numbers, which may be the same in two models."""
+    plain = str | int | float | None
+    return {name: one for name, one in vars(est).items() if name.endswith("_") and not isinstance(one, plain)}
 
 
 @pytest.mark.parametrize("solver", ["newton", "anderson", "alternating"])

@@ -7,8 +7,9 @@ from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skmtl import MultiTaskRegressor
-from skmtl.estimators.base import assign, make_effort, make_settings, train
+from skmtl.estimators.base import make_effort, make_settings, train
 from skmtl.estimators.clean import clean
+from skmtl.estimators.publish import assign
 from skmtl.losses import Square
 from skmtl.solvers.returned import ReturnedModel, whitened_tasks
 from skmtl.solvers.training import Model

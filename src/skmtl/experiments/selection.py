@@ -11,8 +11,9 @@ import numpy as np
 from sklearn.base import clone
 
 from skmtl._linalg import Array
-from skmtl.estimators.base import make_effort, make_settings, publish, train
+from skmtl.estimators.base import make_effort, make_settings, train
 from skmtl.estimators.clean import clean
+from skmtl.estimators.publish import publish
 from skmtl.losses.base import check_loss
 from skmtl.model_selection import edge_stability
 from skmtl.penalties import PENALTIES, StructurePenalty

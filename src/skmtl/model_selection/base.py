@@ -16,6 +16,7 @@ from skmtl._parameters import check_flag
 from skmtl._validation import is_dask
 from skmtl.estimators.base import check_labels
 from skmtl.estimators.clean import clean
+from skmtl.estimators.publish import set_at_once
 from skmtl.losses.base import check_loss
 from skmtl.model_selection.candidates import is_auto, make_results
 from skmtl.model_selection.folds import test_share
@@ -109,18 +110,25 @@ class MultiTaskSearch(DrawsRelations, BaseEstimator):
         check_labels(data, loss, intercept=intercept)
         found = select(self, model, data, loss)
         best = found.best_estimator
-        self.cv_results_ = make_results(found.candidates, found.outcome)
-        self.best_index_, self.best_score_ = found.chosen, float(found.outcome.means[found.chosen])
-        self.scoring_ = score_name(self.scoring, data)
+        chosen = CHOSEN if best.metric_rounds == 0 else (*CHOSEN, "metric_rounds", "metric_rule", "metric_alpha")
+        scoring = score_name(self.scoring, data)
         # After an interruption there are fewer folds than splits.
         splits = found.splits[: found.outcome.scores.shape[1]]
-        self.constant_score_ = constant_score(self.scoring_, data, splits)
-        self.test_share_ = test_share(splits)
-        chosen = CHOSEN if best.metric_rounds == 0 else (*CHOSEN, "metric_rounds", "metric_rule", "metric_alpha")
-        self.best_params_ = {name: getattr(best, name) for name in chosen}
-        self.alpha_, self.penalty_, self.common_, self.gamma_ = best.alpha, best.penalty_, best.common, best.gamma
-        self.best_estimator_ = best
-        return self
+        fitted = {
+            "cv_results_": make_results(found.candidates, found.outcome),
+            "best_index_": found.chosen,
+            "best_score_": float(found.outcome.means[found.chosen]),
+            "scoring_": scoring,
+            "constant_score_": constant_score(scoring, data, splits),
+            "test_share_": test_share(splits),
+            "best_params_": {name: getattr(best, name) for name in chosen},
+            "alpha_": best.alpha,
+            "penalty_": best.penalty_,
+            "common_": best.common,
+            "gamma_": best.gamma,
+            "best_estimator_": best,
+        }
+        return set_at_once(self, fitted)
 
     @property
     def verdict_(self) -> str:

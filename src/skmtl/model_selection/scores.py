@@ -14,7 +14,7 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from skmtl._linalg import Array, Mask, mean_known
 from skmtl._parameters import is_function
 from skmtl._validation import check_rows, check_targets, check_task_names, check_weight
-from skmtl.estimators.base import assign
+from skmtl.estimators.publish import assign
 from skmtl.model_selection.candidates import Answer, candidate_estimator, row_means
 from skmtl.model_selection.folds import Fold, Split, test_labels
 from skmtl.model_selection.ranking import average_precision, roc_auc

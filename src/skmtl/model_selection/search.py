@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from skmtl.estimators.base import make_effort, make_settings, publish
+from skmtl.estimators.base import make_effort, make_settings
 from skmtl.estimators.metric import suits
+from skmtl.estimators.publish import publish
 from skmtl.losses import Loss
 from skmtl.model_selection.candidates import (
     ALPHAS,
