@@ -104,6 +104,8 @@ def test_widths_are_about_the_median_of_distances(kernel, metric, rng):
     np.testing.assert_allclose(
         default_gammas(kernel, many), np.array(GAMMA_FACTORS) / np.median(pdist(many[::3], metric))
     )
+    # Wherever the rows are.
+    np.testing.assert_allclose(default_gammas(kernel, 2.0**30 + np.round(X, 6)), expected, rtol=1e-5)
     assert default_gammas(kernel, np.ones((4, 2))) == [None]
     for other in ("linear", "poly", lambda x, z: x @ z.T):
         assert default_gammas(other, X) == [None]

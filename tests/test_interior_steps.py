@@ -162,6 +162,7 @@ def test_the_start_that_led_farther_to_where_rounding_ends_comes_first(rng, monk
 
     assert starts(step, 1e-4, 2e-5) == ["near", "middle"]
     assert starts(step, 0.99e-4) == ["middle"]
+    assert starts(step.with_alpha(2.0 * step.alpha), 0.9e-9) == ["near"]
     assert starts(step, 1.01e-4, 0.9e-9) == ["middle", "near"]
     # One of them led as far as was asked for, or the near one farther: the shorter way is first again.
     assert starts(step, 2e-5, 1e-4) == ["near", "middle"]

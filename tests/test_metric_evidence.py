@@ -65,12 +65,13 @@ def test_difference_of_roughness_is_the_slope_of_the_evidence(kernel, intercept,
         assert np.isclose((found - expected)[k] / 2, (high - low) / (2 * step), rtol=1e-5, atol=1e-8)
 
 
+@pytest.mark.parametrize("coded", [[2, 7], range(6)])
 @pytest.mark.parametrize("offset", [0.0, 1e8])
 @pytest.mark.parametrize("kernel", SEPARABLE)
-def test_roughness_of_rows_far_away_has_the_digits_of_the_others(kernel, offset, rng):
-    """Two rows have the same value of 1e20, as a code of missing values has, and nothing in common with the rest."""
+def test_roughness_of_rows_far_away_has_the_digits_of_the_others(kernel, offset, coded, rng):
+    """Some have the same value of 1e20, as a code of missing values has, and nothing in common with the rest."""
     X, scale = rng.standard_normal((12, 3)) + offset, np.array([0.5, 1.0, 2.0])
-    X[[2, 7], 1] = 1e20
+    X[coded, 1] = 1e20
     K = gram(kernel, X * scale, np.ones(3))
     distances = np.abs((X[:, None] - X) * scale) ** {"laplacian": 1, "rbf": 2}[kernel]
     (found,) = roughness(kernel, X, scale, 1.0, [K])

@@ -100,7 +100,7 @@ def test_sparse_features_far_from_zero_lose_no_digits(n_features, mean, rng):
     X[rng.random(40) < 0.8, 0] = 0.0
     new = X + 0.1
     dense, est = (MultiTaskRegressor(alpha=1e-2).fit(rows, Y) for rows in (X, sparse.csr_array(X)))
-    assert est.solution_.objective == pytest.approx(dense.solution_.objective, rel=1e-9)
+    assert est.solution_.objective == pytest.approx(dense.solution_.objective, rel=1e-8)
     assert est.solution_.lower_bound <= dense.solution_.objective <= est.solution_.objective * (1.0 + 1e-6)
     found, expected = est.predict(sparse.csr_array(new), return_std=True), dense.predict(new, return_std=True)
     for one, other in zip(found, expected, strict=True):
@@ -295,7 +295,7 @@ def test_interrupted_later_it_gives_the_best_model_so_far(solver, rng):
                 raise KeyboardInterrupt
 
         est = MultiTaskRegressor(kernel="linear").fit(X[:, :2], Y[:, 0])
-        with pytest.warns(ConvergenceWarning, match="Interrupted"):
+        with pytest.warns(ConvergenceWarning, match="^Interrupted.* Left to end, the fit may come closer[.]$"):
             est.set_params(callback=stop, **params).fit(X, Y)
         best = min(seen, key=lambda state: state["gap"])
         assert est.solution_.objective == pytest.approx(best["objective"], rel=1e-12)

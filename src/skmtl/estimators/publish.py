@@ -37,6 +37,8 @@ def _what_may_help(estimator: Any, training: Training, settings: Settings, solut
     """The parameters to change where nothing was proved to the tolerance, as a sentence."""
     if solution.lost or training.hides_directions(settings.alpha):
         return f"Standardize the features, raise alpha (now {settings.alpha:.3g}), or use another kernel."
+    if solution.stopped:
+        return "Left to end, the fit may come closer."
     # A structure that is known takes no eps.
     knob = f"alpha (now {settings.alpha:.3g})" if settings.penalty.known else f"eps (now {estimator.eps_:.3g})"
     more = f"max_iter (now {estimator.max_iter}), " if solution.n_iter >= estimator.max_iter else ""

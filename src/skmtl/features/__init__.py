@@ -1,7 +1,7 @@
 """Feature maps: the features themselves, exact kernels, and kernels approximated on landmarks."""
 
 from skmtl.features.base import FeatureMap
-from skmtl.features.kernel_maps import KernelMap, NystroemMap
+from skmtl.features.kernel_maps import KernelMap, NystroemMap, middle_row
 from skmtl.features.kernels import KERNELS, Kernel, KernelFacts, check_kernel
 from skmtl.features.landmarks import Landmarks
 from skmtl.features.maps import LinearMap, PrecomputedMap, make_feature_map
@@ -18,4 +18,5 @@ __all__ = [
     "PrecomputedMap",
     "check_kernel",
     "make_feature_map",
+    "middle_row",
 ]

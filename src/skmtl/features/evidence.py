@@ -21,6 +21,7 @@ import numpy as np
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from skmtl._linalg import TINY, Array, cholesky, inverse_from_factor
+from skmtl.features.kernel_maps import middle_row
 from skmtl.features.kernels import is_narrow
 from skmtl.features.metric import SCALABLE, dense_columns
 
@@ -48,7 +49,7 @@ def roughness(kernel: str, X: Any, scale: Array, gamma: float, weights: Sequence
     The W are made of the kernel of inverse width ``gamma``, and vanish where rows are far from one another.
     """
     Z = dense_columns(X, slice(None), scale)
-    Z = Z - np.median(Z, axis=0)
+    Z = Z - middle_row(Z)
     if kernel == "laplacian" or is_narrow(Z, Z, gamma):
         # Pairs of rows in the order of pdist, one feature at a time.
         pairs = np.array([squareform(W, force="tovector", checks=False) for W in weights])

@@ -67,7 +67,7 @@ class KernelMap(FeatureMap):
         self.up_to_constants = up_to_constants
 
     def fit(self, X: Array) -> Self:
-        self.X_fit_, self.origin_ = X, _middle_row(X)
+        self.X_fit_, self.origin_ = X, middle_row(X)
         # Polynomials of features near zero lose nothing, and are quicker as they are.
         self.far_ = _is_far(X, FAR)
         return self
@@ -207,7 +207,7 @@ class NystroemMap(KernelMap):
         points = choose_landmarks(X, self.n_components, self.landmarks, self.random_state, self.evaluate)
         # Dense ones would make the rows dense, too.
         points = sparse.csr_array(points) if sparse.issparse(X) else points
-        self.origin_ = _middle_row(points)
+        self.origin_ = middle_row(points)
         factor, pivots = pivoted_cholesky(check_finite_kernel(self.evaluate(points, points)))
         self.X_fit_, self.factor_ = points[pivots], factor
         return self
@@ -249,7 +249,7 @@ def _is_far(X: Any, ratio: float) -> bool:
     return bool(mean @ mean > ratio * float(np.sum(np.var(X, axis=0))))
 
 
-def _middle_row(X: Any) -> Array:
+def middle_row(X: Any) -> Array:
     """The median of each feature, (d,); zero where the rows are sparse, for moving would fill them.
 
     It is a value that occurs: of a mean far from most rows, which one row far away makes, these would have no digits.

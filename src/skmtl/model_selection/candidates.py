@@ -13,7 +13,7 @@ from skmtl._linalg import Array
 from skmtl._parameters import check_positive
 from skmtl._validation import check_plain
 from skmtl.estimators.base import make_effort
-from skmtl.features import KERNELS, Kernel, check_kernel
+from skmtl.features import KERNELS, Kernel, check_kernel, middle_row
 from skmtl.penalties import Independent, StructurePenalty, check_penalty
 from skmtl.solvers.solution import Solution
 from skmtl.solvers.training import Effort, Settings, Training
@@ -176,6 +176,8 @@ def default_gammas(kernel: Kernel, X: Any) -> list[float | None]:
     # Rows that stand twice say nothing about the width, and a weight is as good as a repetition.
     rows = X if sparse.issparse(X) else np.unique(X, axis=0)
     rows = rows[:: -(-rows.shape[0] // ROWS_FOR_MEDIAN)]
+    # Products cost distances of rows far from zero their digits; sparse ones stay where they are.
+    rows = rows if sparse.issparse(rows) else rows - middle_row(rows)
     between = facts.distances(rows)[np.triu_indices(rows.shape[0], 1)]
     between = between[between > 0.0]
     if not len(between):

@@ -14,7 +14,7 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from skmtl._linalg import Array, Mask, mean_known
 from skmtl._parameters import is_function
 from skmtl._validation import check_rows, check_targets, check_task_names, check_weight
-from skmtl.estimators.publish import assign
+from skmtl.estimators.publish import assign, set_at_once
 from skmtl.model_selection.candidates import Answer, candidate_estimator, row_means
 from skmtl.model_selection.folds import Fold, Split, test_labels
 from skmtl.model_selection.ranking import average_precision, roc_auc
@@ -313,7 +313,7 @@ def scorer_evaluate(scoring: Any, model: Any, data: TaskData) -> Evaluate:
         X = data.features(fold.test, fold.train)
         if data.feature_names is not None:
             # A data frame came, and a scorer that asks for its columns finds them.
-            fitted.feature_names_in_ = data.feature_names
+            set_at_once(fitted, {"feature_names_in_": data.feature_names})
             X = pd.DataFrame(X, columns=data.feature_names)
         return float(scorer(fitted, X, as_passed(y[fold.test])))
 

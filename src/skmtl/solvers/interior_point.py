@@ -37,7 +37,7 @@ EXACT = 1e-3
 # A gap that stays open when the slacks leave no more than this share of the tolerance is rounding, as is one that is no
 # wider than what scores are rounded by.
 NOTHING_LEFT, FALLING = 1e-3, 0.5
-# A gap of so many times the one that the middle led to is rounding, too.
+# A gap of so many times the one at which rounding ended the last solve is rounding, too.
 NEAR_FLOOR = 5.0
 EPS = float(np.finfo(float).eps)
 # The least m to begin with, relative to the heights of the ramps, and absolutely.
@@ -97,6 +97,7 @@ class InteriorPointStep:
         self._p = np.full(self._ramps.sign.shape, 0.5)
         # The gap at which rounding ended the last solve, from wherever it began.
         self._floor = 0.0
+        # Whether the way from the middle led there.
         self._from_middle = False
 
     @property

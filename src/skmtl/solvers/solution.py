@@ -42,6 +42,8 @@ class Solution:
         ``objective`` and ``gap`` as they were certified along the way.
     lost : bool
         Whether it is rounding, and not the solver, that keeps the gap above the tolerance.
+    stopped : bool
+        Whether the user interrupted the work before the gap was below the tolerance.
     """
 
     coef: Array
@@ -56,6 +58,7 @@ class Solution:
     n_iter: int
     history: dict[str, Array]
     lost: bool = False
+    stopped: bool = False
 
     @classmethod
     def lost_to_rounding(cls, proof: Proof, *, tol: float, n_iter: int, history: dict[str, Array]) -> "Solution":
@@ -128,7 +131,7 @@ class Solution:
         if solution.converged:
             return solution
         status = f"Interrupted: the objective is proved to be within {proof.gap:.1e} (relative) of the global optimum."
-        return replace(solution, status=status)
+        return replace(solution, status=status, stopped=True)
 
     @property
     def certificate(self) -> str:

@@ -158,7 +158,7 @@ class ErrorSums:
         return ErrorSums(self.stats.merge(other.stats), unit, squares, self.counts + other.counts)
 
     def nmse(self, spread: Array | None = None) -> Array:
-        """Mean squared error in units of ``spread``, by default that of the labels themselves; NaN without a label.
+        """Mean squared error over the square of ``spread``, by default that of the labels; NaN without a label.
 
         Of a constant nothing can be explained: 0 where it is predicted exactly, else 1.
         """
