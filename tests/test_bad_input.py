@@ -146,11 +146,25 @@ def test_bad_classes(y, message):
         (np.array([[1.0, 0.5], [0.1, 1.0]]), "not symmetric"),
         (np.array([[1.0, 2.0], [2.0, 1.0]]), "positive definite"),
         (np.array([[1.0, np.nan], [np.nan, 1.0]]), "NaN"),
+        (np.ma.array(np.eye(2), mask=[[0, 1], [1, 0]]), "S is a masked array with 2 masked values"),
+        (np.eye(2) + 0j, "S has complex numbers"),
+        (sparse.csr_array(np.eye(2)), r"S is a sparse matrix, .*S.toarray\(\)"),
+        (np.full((2, 2), np.timedelta64(1, "D")), "S has dates or durations"),
+        ([["a", "b"], ["b", "a"]], "S holds text such as 'a' where numbers are needed"),
+        ([[1.0], [1.0, 2.0]], "S has rows of different lengths"),
+        (np.eye(2, dtype=np.longdouble) * np.longdouble("1e400"), "S has NaN or infinite entries"),
     ],
 )
 def test_bad_structure_problems(S, message):
     with pytest.raises(ValueError, match=message):
         minimize_structure(S)
+
+
+@pytest.mark.parametrize("penalty", ["sparse", "trace"])
+@pytest.mark.parametrize("tol", ["a", None, 0, -1.0, np.nan, np.inf, True])
+def test_bad_tolerances_of_a_structure_step(tol, penalty):
+    with pytest.raises(ValueError, match=f"tol={tol!r} must be a number > 0"):
+        minimize_structure(np.eye(2), penalty, tol=tol)
 
 
 def test_bad_graphs():

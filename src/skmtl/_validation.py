@@ -75,29 +75,53 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     return np.asarray(X)
 
 
-def check_columns(X: Any) -> None:
+def check_columns(X: Any, name: str = "X") -> None:
     """Refuse a data frame with two columns of one name: nobody could say which of them is meant."""
     if isinstance(X, pd.DataFrame) and not X.columns.is_unique:
-        name = X.columns[X.columns.duplicated()].tolist()[0]
-        raise ValueError(f"X has two columns called {name!r}; their names must differ.")
+        column = X.columns[X.columns.duplicated()].tolist()[0]
+        raise ValueError(f"{name} has two columns called {column!r}; their names must differ.")
 
 
 def check_plain(name: str, values: Any) -> None:
     """Refuse what NumPy would turn into numbers without a word: hidden entries and dates."""
+    check_unmasked(name, values)
+    if isinstance(values, pd.DataFrame):
+        dtypes = set(values.dtypes)
+    elif isinstance(values, np.ndarray | np.generic | pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
+        dtypes = {values.dtype}
+    else:
+        # Arrays of other libraries answer for themselves when they are converted.
+        dtypes = {np.dtype(complex)} if isinstance(values, complex) else set()
+    # Categories become what they are called.
+    for dtype in {dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else dtype for dtype in dtypes}:
+        if dtype.kind == "c":
+            raise ValueError(f"Complex data not supported: {name} has complex numbers.")
+        if dtype.kind in ("M", "m"):
+            raise ValueError(f"{name} has dates or durations ({dtype}); turn them into numbers first.")
+
+
+def check_unmasked(name: str, values: Any) -> None:
+    """Refuse hidden entries, which NumPy would show without a word."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(
             f"{name} is a masked array with {int(np.ma.getmaskarray(values).sum())} masked values; fill or drop them."
         )
-    # Arrays of other libraries answer for themselves when they are converted.
-    if isinstance(values, np.ndarray | np.generic | complex) and np.iscomplexobj(values):
-        raise ValueError(f"Complex data not supported: {name} has complex numbers.")
-    if isinstance(values, pd.DataFrame):
-        kinds = {dtype: dtype.kind for dtype in values.dtypes}
-    else:
-        kinds = {values.dtype: values.dtype.kind} if isinstance(values, np.ndarray | np.generic | pd.Series) else {}
-    for dtype, kind in kinds.items():
-        if kind in ("M", "m"):
-            raise ValueError(f"{name} has dates or durations ({dtype}); turn them into numbers first.")
+
+
+def gaps_of_mask(name: str, values: Any) -> Any:
+    """A masked array as float64, NaN where it is masked, for what is masked is not known; anything else as it is."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    check_plain(name, np.ma.getdata(values))
+    return np.ma.filled(_as_float(name, values.astype, np.float64), np.nan)
+
+
+def read_numbers(name: str, values: Any) -> Array:
+    """Values as a new array of float64, of any shape."""
+    check_plain(name, values)
+    if sparse.issparse(values):
+        raise ValueError(f"{name} is a sparse matrix, and must be an array; pass {name}.toarray().")
+    return np.asarray(_as_float(name, np.array, _as_float(name, numbers_in, values), dtype=np.float64))
 
 
 def _check_indices(X: Any) -> None:
@@ -117,16 +141,25 @@ def _check_indices(X: Any) -> None:
 
 
 def _as_float(name: str, convert: Any, *arguments: Any, **options: Any) -> Any:
-    """What a conversion gives, with a sentence for text, and for whole numbers that no float can hold."""
+    """What a conversion gives, with a sentence for what is no number, and for numbers that no float can hold."""
     try:
-        return convert(*arguments, **options)
+        # What overflows is infinite, and refused where that is looked for.
+        with np.errstate(over="ignore"):
+            return convert(*arguments, **options)
     except OverflowError as error:
         raise ValueError(f"{name} has numbers beyond what double precision can hold.") from error
+    except TypeError as error:
+        if "float() argument" not in str(error):
+            raise
+        raise TypeError(f"{name} cannot be read as numbers: {error}; pass an array of numbers.") from error
     except ValueError as error:
+        if "inhomogeneous" in str(error):
+            raise ValueError(f"{name} has rows of different lengths; pass a table.") from error
         text = re.search("could not convert string to float: (.*)", str(error))
         if text is None:
             raise
-        raise ValueError(f"{name} holds text such as {text[1]} where numbers are needed; {NO_TEXT[name]}.") from error
+        advice = NO_TEXT.get(name, "pass an array of numbers")
+        raise ValueError(f"{name} holds text such as {text[1]} where numbers are needed; {advice}.") from error
 
 
 def _check_size(values: NDArray[Any]) -> None:
@@ -142,9 +175,7 @@ def check_targets(Y: Any, n_rows: int) -> tuple[Array, bool]:
         raise ValueError(NO_TARGET)
     if isinstance(Y, pd.DataFrame):
         plain_names(list(Y.columns))
-    if isinstance(Y, np.ma.MaskedArray):
-        # What is masked is not known.
-        Y = np.ma.filled(np.ma.asarray(Y, dtype=np.float64), np.nan)
+    Y = gaps_of_mask("y", Y)
     check_plain("y", Y)
     array = _as_float(
         "y",
