@@ -132,6 +132,10 @@ def test_bad_weights(weight, message):
         (np.array(["p", "q"] * 9 + ["p", None], dtype=object), "1 missing values; drop those rows"),
         (pd.Series(["p", "q"] * 9 + ["p", None], dtype="string"), "1 missing values; drop those rows"),
         (None, "y is None"),
+        (sparse.csr_array(np.eye(20, 2)), r"y is of type csr_array, and must be an array with 20 rows.* toarray\(\)"),
+        ({"a": 1}, "y is of type dict, and must be an array with 20 rows"),
+        (("p" for _ in range(20)), "y is of type generator, and must be an array with 20 rows"),
+        (3, "y is of type int, and must be an array with 20 rows"),
     ],
 )
 def test_bad_classes(y, message):
@@ -324,6 +328,32 @@ def test_scores_need_a_label_for_each_prediction():
             est.score(X, labels)
     with pytest.raises(ValueError, match="y has 2 columns, and there are predictions of 3 tasks; pass a column"):
         MultiTaskRegressor().fit(X, Y).score(X, Y[:, :2])
+
+
+@pytest.mark.parametrize(
+    "names", [["a", "a\0", "b"], [2**53, 2**53 + 1, 1.5], [2**53 + 1, 2**53, float(2**60)]], ids=str
+)
+def test_names_that_arrays_would_merge_stay_different(names):
+    wide = MultiTaskRegressor().fit(X, pd.DataFrame(Y, columns=pd.Index(names, dtype=object)))
+    assert wide.task_names_.tolist() == names
+    tasks = np.array(names * 7, dtype=object)[:20]
+    long = MultiTaskRegressor().fit(X, Y[:, 0], tasks=tasks)
+    assert long.task_names_.tolist() == sorted(names)
+    for est in (wide, long):
+        picked = est.predict(X)[np.arange(20), [est.task_names_.tolist().index(name) for name in tasks]]
+        np.testing.assert_allclose(est.predict(X, tasks=tasks), picked, rtol=1e-12)
+
+
+def test_names_with_halves_of_characters_are_refused():
+    for fit in (
+        lambda: MultiTaskRegressor().fit(X, pd.DataFrame(Y, columns=pd.Index(["a", "b", "c\udc80"], dtype=object))),
+        lambda: MultiTaskRegressor().fit(X, Y[:, 0], tasks=["a", "c\udc80"] * 10),
+    ):
+        with pytest.raises(
+            ValueError, match=r"the task name 'c\\udc80' has half of a character, .*; rename it"
+        ) as caught:
+            fit()
+        assert caught.type is ValueError
 
 
 NAMES = ["a", "b"] * 10

@@ -27,6 +27,8 @@ NO_TEXT = {
     "y": "classes are for MultiTaskClassifier",
     "sample_weight": "pass a number for each row",
 }
+# Halves of characters beyond 16 bits, and bytes that could not be read; UTF-8 has neither.
+SURROGATES = re.compile("[\ud800-\udfff]")
 NO_TASKS = "tasks={} does not say which task each row is of; pass a column with a string or a number for each row."
 MANY_COLUMNS = "y has {} columns; in long format it has one, and tasks says which task it is of."
 
@@ -238,6 +240,12 @@ def check_classes(y: Any) -> NDArray[Any]:
 
 def check_rows(values: Any, n_rows: int, name: str = "y") -> None:
     """As many values as rows of X."""
+    if isinstance(values, np.ndarray) and values.ndim == 0:
+        given = type(values.item()).__name__
+        raise ValueError(
+            f"{name} is of type {given}, and must be an array with {n_rows} rows, like X; pass the toarray() of a "
+            "sparse matrix, the list of a generator."
+        )
     if len(values) != n_rows:
         raise ValueError(f"X has {n_rows} rows but {name} has {len(values)}; they must match.")
 
@@ -285,7 +293,7 @@ def check_tasks(tasks: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]
     if (codes < 0).any():
         raise ValueError(f"tasks has {int((codes < 0).sum())} missing values; every row needs a task.")
     if len({isinstance(name, str) for name in names}) == 1:
-        order = np.argsort(np.array(names.tolist()), kind="stable")
+        order = np.argsort(np.array(names.tolist(), dtype=object), kind="stable")
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         codes, names = rank[codes], names[order]
@@ -317,6 +325,9 @@ def check_task_names(Y: Any, n_tasks: int) -> NDArray[Any]:
 def _plain_tasks(tasks: Any) -> NDArray[Any]:
     """The task of each row as a string, a number or None; anything else becomes its text."""
     try:
+        if isinstance(tasks, np.ndarray) and tasks.dtype in (np.dtype("M8[ns]"), np.dtype("m8[ns]")):
+            # As Python's objects they are integers; as timestamps they are those of a series.
+            tasks = pd.DataFrame(tasks)
         column = np.asarray(tasks.tolist() if hasattr(tasks, "tolist") else tasks, dtype=object)
         # A table of one column is a column.
         column = column[:, 0] if column.ndim == 2 and column.shape[1] == 1 else column
@@ -335,8 +346,12 @@ def plain_names(names: Sequence[Any]) -> NDArray[Any]:
     repeated = pd.Index(plain, dtype=object).duplicated()
     if repeated.any():
         raise ValueError(f"two tasks are called {plain[int(np.argmax(repeated))]!r}; task names must differ.")
-    one_kind = len({isinstance(name, str) for name in plain}) == 1
-    return np.array(plain) if one_kind else np.array(plain, dtype=object)
+    for name in plain:
+        if isinstance(name, str) and SURROGATES.search(name):
+            raise ValueError(f"the task name {name!r} has half of a character, which no file can hold; rename it.")
+    array = np.array(plain)
+    # Arrays of text end at the last character that is not NUL, and those of floats round large integers.
+    return array if array.tolist() == plain else np.array(plain, dtype=object)
 
 
 def _plain(name: Any) -> Any:
