@@ -136,11 +136,36 @@ def test_bad_weights(weight, message):
         ({"a": 1}, "y is of type dict, and must be an array with 20 rows"),
         (("p" for _ in range(20)), "y is of type generator, and must be an array with 20 rows"),
         (3, "y is of type int, and must be an array with 20 rows"),
+        (
+            np.array([1, "a"] * 10, dtype=object),
+            r"y has classes of several types.* \(mixed-integer\); write them as text",
+        ),
+        (list(pd.date_range("2020", periods=20)), r"y has classes of .* known \(datetime\); write them as text"),
     ],
 )
 def test_bad_classes(y, message):
     with pytest.raises(ValueError, match=message):
         MultiTaskClassifier().fit(X, y)
+
+
+@pytest.mark.parametrize("classes", [[0, 1], [3, 1, 2], [True, False], [1.0, 2.0], ["p", "q"]], ids=str)
+@pytest.mark.parametrize("shape", [20, (20, 1)])
+@pytest.mark.filterwarnings("ignore:A column-vector y was passed")
+def test_classes_among_objects_are_those_of_their_own_type(classes, shape):
+    plain = np.resize(classes, 20)
+    objects = plain.astype(object).reshape(shape)
+    one, other = MultiTaskClassifier().fit(X, objects), MultiTaskClassifier().fit(X, plain)
+    assert {type(name) for name in one.classes_.tolist()} == {type(name) for name in classes}
+    np.testing.assert_array_equal(one.classes_, np.unique(plain))
+    np.testing.assert_array_equal(one.predict(X), other.predict(X))
+    assert one.score(X, objects) == other.score(X, plain)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_landmarks_are_finite(kind, value):
+    with pytest.raises(ValueError, match="landmarks has 1 NaN or infinite values; drop those rows"):
+        MultiTaskRegressor(kernel="rbf", landmarks=kind(with_value(X[:5], value))).fit(X, Y)
 
 
 @pytest.mark.parametrize(

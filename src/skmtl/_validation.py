@@ -232,9 +232,21 @@ def check_classes(y: Any) -> NDArray[Any]:
     missing = int(np.count_nonzero(pd.isna(labels)))
     if labels.dtype.kind != "f" and missing:
         raise ValueError(f"y has {missing} missing values; drop those rows.")
+    if labels.dtype.kind == "O":
+        labels = _classes_of_objects(labels)
     if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
         raise ValueError(f"y has {int((~np.isfinite(labels)).sum())} NaN or infinite values; drop those rows.")
-    check_classification_targets(y)
+    check_classification_targets(labels)
+    return labels
+
+
+def _classes_of_objects(labels: NDArray[Any]) -> NDArray[Any]:
+    """Python's objects of one kind as an array of that kind; text as it is."""
+    kind = pd.api.types.infer_dtype(labels.ravel(), skipna=False)
+    if kind in ("integer", "boolean", "floating"):
+        return np.array(labels.tolist())
+    if kind != "string":
+        raise ValueError(f"y has classes of several types, or of none that is known ({kind}); write them as text.")
     return labels
 
 
