@@ -132,11 +132,40 @@ def test_bad_weights(weight, message):
         (np.array(["p", "q"] * 9 + ["p", None], dtype=object), "1 missing values; drop those rows"),
         (pd.Series(["p", "q"] * 9 + ["p", None], dtype="string"), "1 missing values; drop those rows"),
         (None, "y is None"),
+        (sparse.csr_array(np.eye(20, 2)), r"y is of type csr_array, and must be an array with 20 rows.* toarray\(\)"),
+        ({"a": 1}, "y is of type dict, and must be an array with 20 rows"),
+        (("p" for _ in range(20)), "y is of type generator, and must be an array with 20 rows"),
+        (3, "y is of type int, and must be an array with 20 rows"),
+        (
+            np.array([1, "a"] * 10, dtype=object),
+            r"y has classes of several types.* \(mixed-integer\); write them as text",
+        ),
+        (list(pd.date_range("2020", periods=20)), r"y has classes of .* known \(datetime\); write them as text"),
     ],
 )
 def test_bad_classes(y, message):
     with pytest.raises(ValueError, match=message):
         MultiTaskClassifier().fit(X, y)
+
+
+@pytest.mark.parametrize("classes", [[0, 1], [3, 1, 2], [True, False], [1.0, 2.0], ["p", "q"]], ids=str)
+@pytest.mark.parametrize("shape", [20, (20, 1)])
+@pytest.mark.filterwarnings("ignore:A column-vector y was passed")
+def test_classes_among_objects_are_those_of_their_own_type(classes, shape):
+    plain = np.resize(classes, 20)
+    objects = plain.astype(object).reshape(shape)
+    one, other = MultiTaskClassifier().fit(X, objects), MultiTaskClassifier().fit(X, plain)
+    assert {type(name) for name in one.classes_.tolist()} == {type(name) for name in classes}
+    np.testing.assert_array_equal(one.classes_, np.unique(plain))
+    np.testing.assert_array_equal(one.predict(X), other.predict(X))
+    assert one.score(X, objects) == other.score(X, plain)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_landmarks_are_finite(kind, value):
+    with pytest.raises(ValueError, match="landmarks has 1 NaN or infinite values; drop those rows"):
+        MultiTaskRegressor(kernel="rbf", landmarks=kind(with_value(X[:5], value))).fit(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -146,11 +175,25 @@ def test_bad_classes(y, message):
         (np.array([[1.0, 0.5], [0.1, 1.0]]), "not symmetric"),
         (np.array([[1.0, 2.0], [2.0, 1.0]]), "positive definite"),
         (np.array([[1.0, np.nan], [np.nan, 1.0]]), "NaN"),
+        (np.ma.array(np.eye(2), mask=[[0, 1], [1, 0]]), "S is a masked array with 2 masked values"),
+        (np.eye(2) + 0j, "S has complex numbers"),
+        (sparse.csr_array(np.eye(2)), r"S is a sparse matrix, .*S.toarray\(\)"),
+        (np.full((2, 2), np.timedelta64(1, "D")), "S has dates or durations"),
+        ([["a", "b"], ["b", "a"]], "S holds text such as 'a' where numbers are needed"),
+        ([[1.0], [1.0, 2.0]], "S has rows of different lengths"),
+        (np.eye(2, dtype=np.longdouble) * np.longdouble("1e400"), "S has NaN or infinite entries"),
     ],
 )
 def test_bad_structure_problems(S, message):
     with pytest.raises(ValueError, match=message):
         minimize_structure(S)
+
+
+@pytest.mark.parametrize("penalty", ["sparse", "trace"])
+@pytest.mark.parametrize("tol", ["a", None, 0, -1.0, np.nan, np.inf, True])
+def test_bad_tolerances_of_a_structure_step(tol, penalty):
+    with pytest.raises(ValueError, match=f"tol={tol!r} must be a number > 0"):
+        minimize_structure(np.eye(2), penalty, tol=tol)
 
 
 def test_bad_graphs():
@@ -310,6 +353,32 @@ def test_scores_need_a_label_for_each_prediction():
             est.score(X, labels)
     with pytest.raises(ValueError, match="y has 2 columns, and there are predictions of 3 tasks; pass a column"):
         MultiTaskRegressor().fit(X, Y).score(X, Y[:, :2])
+
+
+@pytest.mark.parametrize(
+    "names", [["a", "a\0", "b"], [2**53, 2**53 + 1, 1.5], [2**53 + 1, 2**53, float(2**60)]], ids=str
+)
+def test_names_that_arrays_would_merge_stay_different(names):
+    wide = MultiTaskRegressor().fit(X, pd.DataFrame(Y, columns=pd.Index(names, dtype=object)))
+    assert wide.task_names_.tolist() == names
+    tasks = np.array(names * 7, dtype=object)[:20]
+    long = MultiTaskRegressor().fit(X, Y[:, 0], tasks=tasks)
+    assert long.task_names_.tolist() == sorted(names)
+    for est in (wide, long):
+        picked = est.predict(X)[np.arange(20), [est.task_names_.tolist().index(name) for name in tasks]]
+        np.testing.assert_allclose(est.predict(X, tasks=tasks), picked, rtol=1e-12)
+
+
+def test_names_with_halves_of_characters_are_refused():
+    for fit in (
+        lambda: MultiTaskRegressor().fit(X, pd.DataFrame(Y, columns=pd.Index(["a", "b", "c\udc80"], dtype=object))),
+        lambda: MultiTaskRegressor().fit(X, Y[:, 0], tasks=["a", "c\udc80"] * 10),
+    ):
+        with pytest.raises(
+            ValueError, match=r"the task name 'c\\udc80' has half of a character, .*; rename it"
+        ) as caught:
+            fit()
+        assert caught.type is ValueError
 
 
 NAMES = ["a", "b"] * 10

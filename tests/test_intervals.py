@@ -121,8 +121,8 @@ def test_too_few_labels_for_the_coverage_asked(rng):
     est.predict_interval(X, coverage=0.9)
     with pytest.raises(ValueError, match=r"needs at least 19 labels .* task 'b' has 9; ask for at most 0.9,"):
         est.predict_interval(X, coverage=0.95)
-    for wrong in (0.0, 1.0, 90):
-        with pytest.raises(ValueError, match=r"must lie between 0 and 1, such as 0.9"):
+    for wrong in (0.0, 1.0, 90, "a", None, [0.9]):
+        with pytest.raises(ValueError, match=r"coverage=.* must lie between 0 and 1, such as 0.9"):
             est.predict_interval(X, coverage=wrong)
 
 

@@ -183,6 +183,17 @@ def test_task_names_of_any_type(names, rng):
         est.predict(X[:1], tasks=["unheard of"])
 
 
+@pytest.mark.parametrize("kind", ["datetime64[ns]", "timedelta64[ns]"])
+def test_dates_are_the_same_names_however_they_come(kind, rng):
+    X, Y = related_tasks(rng, 30, 1)
+    days = (np.arange(30) % 3 * 86_400_000_000_000).astype(kind)
+    series = MultiTaskRegressor().fit(X, Y[:, 0], tasks=pd.Series(days))
+    for tasks in (days, days[:, None]):
+        array = MultiTaskRegressor().fit(X, Y[:, 0], tasks=tasks)
+        assert array.task_names_.tolist() == series.task_names_.tolist()
+        np.testing.assert_array_equal(series.predict(X, tasks=tasks), array.predict(X, tasks=pd.Index(days)))
+
+
 def test_long_format_says_what_is_wrong(rng):
     X, Y = related_tasks(rng, 10, 2)
     tasks = np.arange(10) % 2

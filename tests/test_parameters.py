@@ -13,7 +13,13 @@ from problems import related_tasks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 
-from skmtl import MultiTaskClassifier, MultiTaskClassifierCV, MultiTaskRegressor, MultiTaskRegressorCV
+from skmtl import (
+    MultiTaskClassifier,
+    MultiTaskClassifierCV,
+    MultiTaskRegressor,
+    MultiTaskRegressorCV,
+    minimize_structure,
+)
 from skmtl.losses import LOSSES
 from skmtl.penalties import PENALTIES
 from skmtl.plotting import ComparisonDisplay
@@ -156,6 +162,11 @@ BAD_ROWS = {
     "dates in a frame": (pd.DataFrame({"a": pd.date_range("2020", periods=3)}), "dates or durations"),
     "huge": (np.array([[1e154], [2e154], [3e153]]), "X reaches 2e\\+154"),
     "tiny": (np.array([[1e-160], [2e-160], [0.0]]), "X reaches 2e-160"),
+    "dates in an index": (pd.date_range("2020", periods=3), "X has dates or durations"),
+    "whole numbers beyond double": (
+        np.array([["1e400"], ["2"], ["1"]], dtype=np.longdouble),
+        "X has 1 NaN or infinite",
+    ),
     "masked": (np.ma.masked_greater(np.array([[1.0], [2.0], [1e6]]), 1e5), "masked array with 1 masked values"),
     "complex": (np.array([[1j], [2.0], [3.0]]), "X has complex numbers"),
 }
@@ -175,11 +186,47 @@ def test_rows_that_are_no_numbers(case, kernel):
         (np.full(10, 1j), "complex"),
         (np.ma.masked_less(np.arange(10.0), 1.0), "sample_weight is a masked array"),
         (np.full(10, np.timedelta64(1, "D")), "dates or durations"),
+        (pd.date_range("2020", periods=10), "dates or durations"),
     ],
 )
 def test_weights_that_are_no_numbers(weight, message):
     with pytest.raises(ValueError, match=message):
         MultiTaskRegressor().fit(X, Y, sample_weight=weight)
+
+
+DAYS = pd.date_range("2020", periods=10)
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [DAYS, DAYS - DAYS[0], DAYS.array, pd.Categorical(DAYS), pd.DataFrame({"day": DAYS}), np.ma.array(DAYS.to_numpy())],
+)
+def test_dates_are_no_targets(dates):
+    with pytest.raises(ValueError, match=r"y has dates or durations \((datetime|timedelta)64"):
+        MultiTaskRegressor().fit(X, dates)
+
+
+NO_NUMBERS = {
+    "Period": pd.period_range("2020", periods=10),
+    "Interval": pd.interval_range(0, 10),
+    "Timestamp": list(DAYS),
+    "dict": {"a": 1},
+    "generator": (row for row in X),
+}
+
+
+@pytest.mark.parametrize("kind", NO_NUMBERS)
+def test_what_is_no_number_is_named(kind):
+    given = NO_NUMBERS[kind]
+    for name, fit in (
+        ("X", lambda: MultiTaskRegressor().fit(given, Y)),
+        ("y", lambda: MultiTaskRegressor().fit(X, given)),
+        ("sample_weight", lambda: MultiTaskRegressor().fit(X, Y, sample_weight=given)),
+        ("known", lambda: MultiTaskRegressor().fit(X, Y[:, 0]).predict(X, known=given)),
+        ("S", lambda: minimize_structure(given)),
+    ):
+        with pytest.raises(TypeError, match=f"^{name} cannot be read as numbers: .*{kind}.*; pass an array of numbers"):
+            fit()
 
 
 def test_masked_targets_are_missing():

@@ -140,6 +140,7 @@ class Colour(enum.StrEnum):
     [
         ["a", "b", "c", "d"],
         [1, 2, 3, 4],
+        ["a", "a\0", "b", "c"],
         [1.5, 2.5, 3.5, 4.5],
         [True, False, "x", 3],
         [np.int64(3), "x", np.float64(2.5), None],

@@ -1,8 +1,10 @@
 """How sure predictions are, against the dense covariance of all labels."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from problems import gram, related_tasks, with_gaps
+from scipy import sparse
 
 from skmtl import MultiTaskRegressor
 from skmtl.penalties import Fixed, Sparse
@@ -202,3 +204,50 @@ def test_noise_gives_errors_at_rows_left_out_unit_variance(layout, model, rng):
         squares[out] = (y[out] - mean[task]) ** 2 / (np.diag(S)[task] + noise)
     sigma = np.sqrt(np.bincount(dense.task, squares) / np.bincount(dense.task))
     np.testing.assert_allclose(est.noise_, sigma / np.sqrt(mean_weight) * est.target_scale_, rtol=1e-6)
+
+
+def test_masked_labels_are_not_known(rng):
+    X, Y = related_tasks(rng, 20, 3)
+    est, hidden = MultiTaskRegressor().fit(X, Y), known_half(rng, 20, 3)
+    masked, gaps = np.ma.array(Y, mask=hidden), np.where(hidden, np.nan, Y)
+    np.testing.assert_array_equal(est.predict(X, known=masked), est.predict(X, known=gaps))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [[("a", 1), ("a", 2), ("b", 1)], pd.date_range("2020", periods=3), [1, 2.5, "x"]],
+    ids=["levels", "dates", "numbers and text"],
+)
+def test_known_columns_have_the_names_of_the_columns_of_fit(names, rng):
+    X, Y = related_tasks(rng, 20, 3)
+    table = pd.DataFrame(Y)
+    table.columns = pd.MultiIndex.from_tuples(names) if isinstance(names[0], tuple) else names
+    est = MultiTaskRegressor().fit(X, table)
+    expected = est.predict(X, known=np.where([True, False, True], Y, np.nan))
+    np.testing.assert_array_equal(est.predict(X, known=table.iloc[:, [2, 0]]), expected)
+
+
+def with_first(value):
+    return [[value, np.nan, np.nan]] * 20
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        (with_first(1j), "known cannot be read as numbers|known has complex numbers"),
+        (np.array(with_first(1j)), "known has complex numbers"),
+        (np.full((20, 3), np.timedelta64(1, "D")), "known has dates or durations"),
+        (np.ma.array(np.full((20, 3), np.timedelta64(1, "D")), mask=np.eye(20, 3)), "known has dates or durations"),
+        (with_first("low"), "known holds text such as 'low' where numbers are needed"),
+        (sparse.csr_array(np.ones((20, 3))), r"known is a sparse matrix, .*known.toarray\(\)"),
+        ([[1.0], [1.0, 2.0]], "known has rows of different lengths"),
+        (with_first(10**400), "known has numbers beyond"),
+        (with_first(1.7e308), r"known reaches 1.7e\+308, .* beyond double precision"),
+        (pd.DataFrame(np.ones((20, 2)), columns=["y0", "y0"]), "known has two columns called 'y0'"),
+        (pd.DataFrame(np.ones((20, 2)), columns=["y0", "z"]), "known has columns that are no tasks: z"),
+    ],
+)
+def test_what_is_known_is_numbers_of_tasks(known, message, rng):
+    X, Y = related_tasks(rng, 20, 3)
+    with pytest.raises((ValueError, TypeError), match=message):
+        MultiTaskRegressor().fit(X, 1e-3 * Y).predict(X, known=known)

@@ -49,6 +49,17 @@ def test_no_fold_tears_a_group_apart(problem):
         assert not set(kept[splits[0][0]][train]) & set(kept[splits[0][0]][test])
 
 
+def test_hidden_groups_are_missing_and_dates_are_groups(problem):
+    X, Y, _ = problem
+    days = pd.date_range("2020", periods=10).repeat(4)
+    assert len(np.unique(clean(MultiTaskRegressor(), X, Y, groups=days).groups)) == 10
+    with pytest.raises(ValueError, match="groups is a masked array with 4 masked values"):
+        MultiTaskRegressor().fit(X, Y, groups=np.ma.array(np.arange(40) // 4, mask=days == days[7]))
+    for groups in ({"a": 1}, [["a"], ["b", "c"]] * 20):
+        with pytest.raises(ValueError, match=r"groups=.* does not say which rows belong together; name a group for"):
+            MultiTaskRegressor().fit(X, Y, groups=groups)
+
+
 @pytest.mark.parametrize("search", [MultiTaskRegressorCV, MultiTaskClassifierCV])
 def test_a_search_with_groups_is_one_on_folds_of_groups(problem, search):
     X, Y, groups = problem

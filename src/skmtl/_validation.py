@@ -27,6 +27,8 @@ NO_TEXT = {
     "y": "classes are for MultiTaskClassifier",
     "sample_weight": "pass a number for each row",
 }
+# Halves of characters beyond 16 bits, and bytes that could not be read; UTF-8 has neither.
+SURROGATES = re.compile("[\ud800-\udfff]")
 NO_TASKS = "tasks={} does not say which task each row is of; pass a column with a string or a number for each row."
 MANY_COLUMNS = "y has {} columns; in long format it has one, and tasks says which task it is of."
 
@@ -75,29 +77,53 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     return np.asarray(X)
 
 
-def check_columns(X: Any) -> None:
+def check_columns(X: Any, name: str = "X") -> None:
     """Refuse a data frame with two columns of one name: nobody could say which of them is meant."""
     if isinstance(X, pd.DataFrame) and not X.columns.is_unique:
-        name = X.columns[X.columns.duplicated()].tolist()[0]
-        raise ValueError(f"X has two columns called {name!r}; their names must differ.")
+        column = X.columns[X.columns.duplicated()].tolist()[0]
+        raise ValueError(f"{name} has two columns called {column!r}; their names must differ.")
 
 
 def check_plain(name: str, values: Any) -> None:
     """Refuse what NumPy would turn into numbers without a word: hidden entries and dates."""
+    check_unmasked(name, values)
+    if isinstance(values, pd.DataFrame):
+        dtypes = set(values.dtypes)
+    elif isinstance(values, np.ndarray | np.generic | pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
+        dtypes = {values.dtype}
+    else:
+        # Arrays of other libraries answer for themselves when they are converted.
+        dtypes = {np.dtype(complex)} if isinstance(values, complex) else set()
+    # Categories become what they are called.
+    for dtype in {dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else dtype for dtype in dtypes}:
+        if dtype.kind == "c":
+            raise ValueError(f"Complex data not supported: {name} has complex numbers.")
+        if dtype.kind in ("M", "m"):
+            raise ValueError(f"{name} has dates or durations ({dtype}); turn them into numbers first.")
+
+
+def check_unmasked(name: str, values: Any) -> None:
+    """Refuse hidden entries, which NumPy would show without a word."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(
             f"{name} is a masked array with {int(np.ma.getmaskarray(values).sum())} masked values; fill or drop them."
         )
-    # Arrays of other libraries answer for themselves when they are converted.
-    if isinstance(values, np.ndarray | np.generic | complex) and np.iscomplexobj(values):
-        raise ValueError(f"Complex data not supported: {name} has complex numbers.")
-    if isinstance(values, pd.DataFrame):
-        kinds = {dtype: dtype.kind for dtype in values.dtypes}
-    else:
-        kinds = {values.dtype: values.dtype.kind} if isinstance(values, np.ndarray | np.generic | pd.Series) else {}
-    for dtype, kind in kinds.items():
-        if kind in ("M", "m"):
-            raise ValueError(f"{name} has dates or durations ({dtype}); turn them into numbers first.")
+
+
+def gaps_of_mask(name: str, values: Any) -> Any:
+    """A masked array as float64, NaN where it is masked, for what is masked is not known; anything else as it is."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    check_plain(name, np.ma.getdata(values))
+    return np.ma.filled(_as_float(name, values.astype, np.float64), np.nan)
+
+
+def read_numbers(name: str, values: Any) -> Array:
+    """Values as a new array of float64, of any shape."""
+    check_plain(name, values)
+    if sparse.issparse(values):
+        raise ValueError(f"{name} is a sparse matrix, and must be an array; pass {name}.toarray().")
+    return np.asarray(_as_float(name, np.array, _as_float(name, numbers_in, values), dtype=np.float64))
 
 
 def _check_indices(X: Any) -> None:
@@ -117,16 +143,25 @@ def _check_indices(X: Any) -> None:
 
 
 def _as_float(name: str, convert: Any, *arguments: Any, **options: Any) -> Any:
-    """What a conversion gives, with a sentence for text, and for whole numbers that no float can hold."""
+    """What a conversion gives, with a sentence for what is no number, and for numbers that no float can hold."""
     try:
-        return convert(*arguments, **options)
+        # What overflows is infinite, and refused where that is looked for.
+        with np.errstate(over="ignore"):
+            return convert(*arguments, **options)
     except OverflowError as error:
         raise ValueError(f"{name} has numbers beyond what double precision can hold.") from error
+    except TypeError as error:
+        if "float() argument" not in str(error):
+            raise
+        raise TypeError(f"{name} cannot be read as numbers: {error}; pass an array of numbers.") from error
     except ValueError as error:
+        if "inhomogeneous" in str(error):
+            raise ValueError(f"{name} has rows of different lengths; pass a table.") from error
         text = re.search("could not convert string to float: (.*)", str(error))
         if text is None:
             raise
-        raise ValueError(f"{name} holds text such as {text[1]} where numbers are needed; {NO_TEXT[name]}.") from error
+        advice = NO_TEXT.get(name, "pass an array of numbers")
+        raise ValueError(f"{name} holds text such as {text[1]} where numbers are needed; {advice}.") from error
 
 
 def _check_size(values: NDArray[Any]) -> None:
@@ -142,9 +177,7 @@ def check_targets(Y: Any, n_rows: int) -> tuple[Array, bool]:
         raise ValueError(NO_TARGET)
     if isinstance(Y, pd.DataFrame):
         plain_names(list(Y.columns))
-    if isinstance(Y, np.ma.MaskedArray):
-        # What is masked is not known.
-        Y = np.ma.filled(np.ma.asarray(Y, dtype=np.float64), np.nan)
+    Y = gaps_of_mask("y", Y)
     check_plain("y", Y)
     array = _as_float(
         "y",
@@ -199,14 +232,32 @@ def check_classes(y: Any) -> NDArray[Any]:
     missing = int(np.count_nonzero(pd.isna(labels)))
     if labels.dtype.kind != "f" and missing:
         raise ValueError(f"y has {missing} missing values; drop those rows.")
+    if labels.dtype.kind == "O":
+        labels = _classes_of_objects(labels)
     if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
         raise ValueError(f"y has {int((~np.isfinite(labels)).sum())} NaN or infinite values; drop those rows.")
-    check_classification_targets(y)
+    check_classification_targets(labels)
+    return labels
+
+
+def _classes_of_objects(labels: NDArray[Any]) -> NDArray[Any]:
+    """Python's objects of one kind as an array of that kind; text as it is."""
+    kind = pd.api.types.infer_dtype(labels.ravel(), skipna=False)
+    if kind in ("integer", "boolean", "floating"):
+        return np.array(labels.tolist())
+    if kind != "string":
+        raise ValueError(f"y has classes of several types, or of none that is known ({kind}); write them as text.")
     return labels
 
 
 def check_rows(values: Any, n_rows: int, name: str = "y") -> None:
     """As many values as rows of X."""
+    if isinstance(values, np.ndarray) and values.ndim == 0:
+        given = type(values.item()).__name__
+        raise ValueError(
+            f"{name} is of type {given}, and must be an array with {n_rows} rows, like X; pass the toarray() of a "
+            "sparse matrix, the list of a generator."
+        )
     if len(values) != n_rows:
         raise ValueError(f"X has {n_rows} rows but {name} has {len(values)}; they must match.")
 
@@ -254,7 +305,7 @@ def check_tasks(tasks: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]
     if (codes < 0).any():
         raise ValueError(f"tasks has {int((codes < 0).sum())} missing values; every row needs a task.")
     if len({isinstance(name, str) for name in names}) == 1:
-        order = np.argsort(np.array(names.tolist()), kind="stable")
+        order = np.argsort(np.array(names.tolist(), dtype=object), kind="stable")
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         codes, names = rank[codes], names[order]
@@ -286,6 +337,9 @@ def check_task_names(Y: Any, n_tasks: int) -> NDArray[Any]:
 def _plain_tasks(tasks: Any) -> NDArray[Any]:
     """The task of each row as a string, a number or None; anything else becomes its text."""
     try:
+        if isinstance(tasks, np.ndarray) and tasks.dtype in (np.dtype("M8[ns]"), np.dtype("m8[ns]")):
+            # As Python's objects they are integers; as timestamps they are those of a series.
+            tasks = pd.DataFrame(tasks)
         column = np.asarray(tasks.tolist() if hasattr(tasks, "tolist") else tasks, dtype=object)
         # A table of one column is a column.
         column = column[:, 0] if column.ndim == 2 and column.shape[1] == 1 else column
@@ -304,8 +358,12 @@ def plain_names(names: Sequence[Any]) -> NDArray[Any]:
     repeated = pd.Index(plain, dtype=object).duplicated()
     if repeated.any():
         raise ValueError(f"two tasks are called {plain[int(np.argmax(repeated))]!r}; task names must differ.")
-    one_kind = len({isinstance(name, str) for name in plain}) == 1
-    return np.array(plain) if one_kind else np.array(plain, dtype=object)
+    for name in plain:
+        if isinstance(name, str) and SURROGATES.search(name):
+            raise ValueError(f"the task name {name!r} has half of a character, which no file can hold; rename it.")
+    array = np.array(plain)
+    # Arrays of text end at the last character that is not NUL, and those of floats round large integers.
+    return array if array.tolist() == plain else np.array(plain, dtype=object)
 
 
 def _plain(name: Any) -> Any:

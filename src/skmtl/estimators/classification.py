@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skmtl._linalg import Array
-from skmtl._validation import check_weight, is_dask, match_tasks
+from skmtl._validation import check_classes, check_rows, check_weight, is_dask, match_tasks
 from skmtl.estimators.base import MultiTaskEstimator
 from skmtl.estimators.blocks import open_on_cluster
 from skmtl.estimators.calibration import calibrate
@@ -298,7 +298,8 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
             return self._score_blocks(X, y, sample_weight, tasks)
         prediction = self.predict(X, tasks)
         if prediction.ndim == 1:
-            return float(accuracy_score(y, prediction, sample_weight=sample_weight))
+            check_rows(np.asarray(y), len(prediction))
+            return float(accuracy_score(check_classes(y), prediction, sample_weight=sample_weight))
         Y = labels_like(prediction, y)
         right = np.all((prediction == Y) | np.isnan(Y), axis=1)
         return float(np.average(right, weights=check_weight(sample_weight, prediction)))

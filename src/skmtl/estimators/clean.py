@@ -1,5 +1,6 @@
 """From what a user passes to a record of rows and labels; nothing is kept on the estimator on the way."""
 
+import reprlib
 import warnings
 from copy import copy
 from dataclasses import replace
@@ -20,6 +21,7 @@ from skmtl._validation import (
     check_targets,
     check_task_names,
     check_tasks,
+    check_unmasked,
     check_weight,
     is_dask,
 )
@@ -98,7 +100,14 @@ def has_landmarks(estimator: Any) -> bool:
 
 def _check_groups(groups: Any, data: TaskData) -> NDArray[np.intp]:
     """The group of each row of the data as a number."""
-    codes, _ = pd.factorize(np.asarray(groups, dtype=object).ravel())
+    check_unmasked("groups", groups)
+    try:
+        codes, _ = pd.factorize(np.asarray(groups, dtype=object).ravel())
+    except TypeError:
+        given = " ".join(reprlib.repr(groups).split())
+        raise ValueError(
+            f"groups={given} does not say which rows belong together; name a group for each row."
+        ) from None
     if len(codes) != data.n_given:
         raise ValueError(f"groups has {len(codes)} entries but X has {data.n_given} rows; name a group for each row.")
     if np.any(codes < 0):

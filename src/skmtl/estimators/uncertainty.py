@@ -9,7 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skmtl._linalg import Array
-from skmtl._validation import is_dask, numbers_in
+from skmtl._parameters import is_number
+from skmtl._validation import check_columns, gaps_of_mask, is_dask, plain_names, read_numbers
 from skmtl.estimators.blocks import open_rows
 from skmtl.estimators.evidence import Evidence
 from skmtl.estimators.predict import Predict, coefficients
@@ -46,8 +47,14 @@ class PredictUncertain:
             # In units of the noise of each task, for which all that follows is.
             unit = self.scale * np.where(self.evidence.noise > 0.0, self.evidence.noise, 1.0)
             P = self.evidence.posterior.covariances(rows) + self.evidence.noise_covariance
-            shift, variance = condition(P, (known - mean) / unit)
-            mean = np.where(np.isnan(known), mean + unit * shift, known)
+            with np.errstate(over="ignore", invalid="ignore"):
+                shift, variance = condition(P, (known - mean) / unit)
+                mean = np.where(np.isnan(known), mean + unit * shift, known)
+            if not np.all(np.isfinite(mean)):
+                raise ValueError(
+                    f"known reaches {np.nanmax(np.abs(known)):.3g}, and what follows for other tasks is beyond double "
+                    "precision; leave such labels out, or make them NaN."
+                )
         both = np.stack([mean, self.scale * np.sqrt(variance)], axis=1)
         return both if tasks is None else both[np.arange(len(both)), :, tasks]
 
@@ -98,8 +105,8 @@ def score_quantiles(evidence: Evidence, names: NDArray[Any], coverage: float) ->
 
 def units_needed(coverage: float) -> int:
     """How many labels, or groups where these are left out, a task must have for intervals of this coverage."""
-    if not 0.0 < coverage < 1.0:
-        raise ValueError(f"coverage={coverage!r} must lie between 0 and 1, such as 0.9.")
+    if not (is_number(coverage) and 0.0 < coverage < 1.0):
+        raise ValueError(f"coverage={coverage!r:.50} must lie between 0 and 1, such as 0.9.")
     # Decimal fractions are not exact: 10 * 0.9 must not be rounded up to 10.
     return math.ceil(coverage / (1.0 - coverage) - 1e-9)
 
@@ -161,13 +168,16 @@ def find_evidence(estimator: Any, X: Any) -> Evidence:
 def check_known(known: Any, names: NDArray[Any], X: Any) -> Array:
     """Labels that are known of new rows, (n, n_tasks), NaN where they are not; columns of a data frame by name."""
     if isinstance(known, pd.DataFrame):
+        check_columns(known, "known")
+        # By the names that the tasks have had since the model was fitted.
+        known = known.set_axis(pd.Index(plain_names(list(known.columns)).tolist(), dtype=object), axis=1)
         strangers = [str(name) for name in known.columns if name not in names.tolist()]
         if strangers:
             raise ValueError(
                 f"known has columns that are no tasks: {', '.join(strangers)}; tasks are {names.tolist()}."
             )
-        known = known.reindex(columns=names.tolist())
-    values = np.array(numbers_in(known), dtype=np.float64)
+        known = known.reindex(columns=pd.Index(names.tolist(), dtype=object))
+    values = read_numbers("known", gaps_of_mask("known", known))
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     if values.ndim == 1 and len(names) == 1:
         values = values[:, None]

@@ -59,11 +59,15 @@ def _check_given(given: Any, n_components: int | None, n_features: int) -> Any:
     """Landmarks that the user passed, as rows."""
     check_plain("landmarks", given)
     try:
-        points = sparse.csr_array(given) if sparse.issparse(given) else np.array(given, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            points = sparse.csr_array(given) if sparse.issparse(given) else np.array(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"landmarks={given!r:.50} is neither a name nor an array of rows.") from error
     if points.ndim != 2 or points.shape[1] != n_features or points.shape[0] == 0:
         raise ValueError(f"landmarks has shape {points.shape}; it must be (n_components, {n_features}).")
+    values = points.data if sparse.issparse(points) else points
+    if not np.all(np.isfinite(values)):
+        raise ValueError(f"landmarks has {int((~np.isfinite(values)).sum())} NaN or infinite values; drop those rows.")
     if n_components not in (None, points.shape[0]):
         raise ValueError(f"n_components={n_components!r}, but landmarks has {points.shape[0]} rows; leave one out.")
     return points

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skmtl._linalg import Array, eigvalsh, inverse_spd, symmetric_part
+from skmtl._parameters import check_positive
+from skmtl._validation import read_numbers
 from skmtl.penalties.base import StructurePenalty, StructureStep
 from skmtl.penalties.cluster import Cluster
 from skmtl.penalties.features import Features
@@ -84,7 +86,7 @@ def minimize_structure(S: ArrayLike, penalty: str | StructurePenalty = "sparse",
     >>> gap < 1e-8
     True
     """
-    S = np.asarray(S, dtype=float)
+    S, tol = read_numbers("S", S), check_positive("tol", tol)
     if S.ndim != 2 or S.shape[0] != S.shape[1] or S.size == 0:
         raise ValueError(f"S has shape {S.shape}; the structure step needs a square matrix.")
     if not np.all(np.isfinite(S)):
