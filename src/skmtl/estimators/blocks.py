@@ -17,6 +17,7 @@ from skmtl._validation import (
     check_columns,
     check_features,
     check_rows,
+    check_sparse,
     check_task_names,
     check_tasks,
     check_weight,
@@ -201,4 +202,4 @@ def _array(X: Any) -> Any:
         return np.asarray(numbers_in(X))
     if np.iscomplexobj(X):
         raise ValueError("X has complex numbers, which are not supported; pass their parts as features.")
-    return X.tocsr() if sparse.issparse(X) else X
+    return check_sparse("X", X) if sparse.issparse(X) else X
