@@ -151,6 +151,12 @@ def _as_float(name: str, convert: Any, *arguments: Any, **options: Any) -> Any:
         raise ValueError(f"{name} holds text such as {text[1]} where numbers are needed; {NO_TEXT[name]}.") from error
 
 
+def float_array(name: str, values: Any) -> Array:
+    """A block of numbers in double precision, with a sentence for what is none."""
+    check_plain(name, values)
+    return np.asarray(_as_float(name, np.asarray, values, dtype=np.float64))
+
+
 def _check_size(values: NDArray[Any]) -> None:
     """Refuse features whose products overflow, or vanish altogether."""
     size = float(np.abs(values).max(initial=0.0))
@@ -209,6 +215,13 @@ def numbers_in(y: Any) -> Any:
     except (TypeError, ValueError):
         return y
     return values.reshape(np.shape(y))
+
+
+def masked_as_missing(y: Any) -> Any:
+    """Numbers with NaN where they are masked: what is masked is not known. Anything else as it is."""
+    if not isinstance(y, np.ma.MaskedArray) or y.dtype.kind not in "biufO":
+        return y
+    return np.ma.filled(np.ma.asarray(y, dtype=np.float64), np.nan)
 
 
 def check_classes(y: Any) -> NDArray[Any]:

@@ -14,14 +14,17 @@ from skmtl._cluster import DaskRows
 from skmtl._rows import LARGE, MemoryRows, Rows
 from skmtl._validation import (
     MANY_COLUMNS,
+    NO_TARGET,
     check_columns,
     check_features,
+    check_plain,
     check_rows,
     check_sparse,
     check_task_names,
     check_tasks,
     check_weight,
     is_dask,
+    masked_as_missing,
     match_tasks,
     numbers_in,
 )
@@ -97,13 +100,14 @@ def open_on_cluster(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: A
     """The table of Dask collections; with ``reset`` the estimator is told its features and tasks, else asked."""
     import dask.array as da
 
-    y = _labels(estimator, y)
     _check_features(estimator, X, reset=reset)
-    columns = {"y": y}
+    columns = {"y": (labels := _labels(estimator, y))}
     if sample_weight is not None:
+        _check_types("sample_weight", sample_weight)
         columns["weight"] = sample_weight
-    names = check_task_names(y, y.shape[1] if y.ndim == 2 else 1)
+    names = check_task_names(y, labels.shape[1] if labels.ndim == 2 else 1)
     if tasks is not None:
+        _check_mask("tasks", _example(tasks))
         values = getattr(tasks, "values", tasks)
         if reset:
             found = np.asarray(da.unique(values))
@@ -112,16 +116,59 @@ def open_on_cluster(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: A
             names = estimator.task_names_
         columns["tasks"] = _codes(tasks, names)
     rows = DaskRows.from_collections(X, columns, getattr(estimator, "feature_names_in_", None))
-    _check_shape(y.shape, long=tasks is not None)
-    return OpenTable(rows, names, y.ndim == 1)
+    _check_shape(labels.shape, long=tasks is not None)
+    return OpenTable(rows, names, labels.ndim == 1)
 
 
 def _labels(estimator: Any, y: Any) -> Any:
-    """Labels as they are read: a table of one column of classes is that column."""
-    shape: tuple[int, ...] = getattr(y, "shape", ())
-    if not is_classifier(estimator) or len(shape) != 2 or shape[1] != 1:
+    """Labels as they are read: an array, or a Dask collection as long as it is one.
+
+    A table of one column of classes is that column; any other has numbers, NaN where they are masked.
+    """
+    if y is None:
+        raise ValueError(NO_TARGET)
+    if is_classifier(estimator):
+        shape: tuple[int, ...] = np.shape(y)
+        if len(shape) == 2 and shape[1] == 1:
+            y = y.iloc[:, 0] if hasattr(y, "columns") else y[:, 0] if hasattr(y, "shape") else np.asarray(y)[:, 0]
+        if len(np.shape(y)) == 1:
+            return _classes(y)
+    return _numbers(y)
+
+
+def _classes(y: Any) -> Any:
+    _check_mask("y", _example(y))
+    return y if is_dask(y) else np.asarray(numbers_in(y))
+
+
+def _numbers(y: Any) -> Any:
+    if not is_dask(y):
+        y = masked_as_missing(y)
+        check_plain("y", y)
+        return np.asarray(numbers_in(y))
+    check_plain("y", example := _example(y))
+    if not isinstance(example, np.ma.MaskedArray):
         return y
-    return y.iloc[:, 0] if hasattr(y, "columns") else y[:, 0]
+    return y.map_blocks(masked_as_missing, dtype=np.float64, meta=np.empty((0,) * y.ndim))
+
+
+def _check_types(name: str, values: Any) -> None:
+    """Refuse hidden entries, dates and complex numbers, also in Dask collections."""
+    check_plain(name, example := _example(values))
+    _check_mask(name, example)
+
+
+def _check_mask(name: str, example: Any) -> None:
+    """Refuse hidden entries; of a masked Dask array, which may have some, nobody knows before it is read."""
+    if isinstance(example, np.ma.MaskedArray):
+        check_plain(name, example)
+        if example.size == 0:
+            raise ValueError(f"{name} is a masked Dask array; fill it with dask.array.ma.filled, or drop those rows.")
+
+
+def _example(values: Any) -> Any:
+    """An empty part of a Dask collection, which tells its types; anything else as it is."""
+    return _empty_part(values) if is_dask(values) else values
 
 
 def open_rows(
@@ -145,7 +192,7 @@ def open_rows(
 
 def _open_memory(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any) -> OpenTable:
     _check_features(estimator, X, reset=True)
-    array, labels = _array(X), np.asarray(numbers_in(_labels(estimator, y)))
+    array, labels = _array(X), _labels(estimator, y)
     _check_shape(labels.shape, long=tasks is not None)
     check_rows(labels, array.shape[0])
     n_columns = labels.shape[1] if labels.ndim == 2 else 1
@@ -173,17 +220,18 @@ def _match(tasks: NDArray[Any], names: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _check_features(estimator: Any, X: Any, *, reset: bool) -> None:
-    """The number and the names of the features, without a look at the rows."""
+    """The number, the names and the types of the features, without a look at the rows."""
+    _check_types("X", X)
     if is_dask(X):
         # An empty frame or array says the same of the columns.
-        X = _empty_frame(X) if hasattr(X, "columns") else np.empty((0, *X.shape[1:]))
+        X = _empty_part(X) if hasattr(X, "columns") else np.empty((0, *X.shape[1:]))
     if len(X.shape) != 2:
         raise ValueError(f"Expected 2D array, got an X of {len(X.shape)} dimensions instead.")
     check_columns(X)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
 
 
-def _empty_frame(X: Any) -> Any:
+def _empty_part(X: Any) -> Any:
     from dask.dataframe.dispatch import make_meta
 
     return make_meta(X)
