@@ -15,6 +15,7 @@ from sklearn.metrics.pairwise import (
 from skmtl import MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl.features import KERNELS, KernelMap, check_kernel, kernels, make_feature_map
 from skmtl.model_selection.candidates import ALPHAS, default_gammas
+from skmtl.solvers.design import KernelDesign, make_design
 
 NAMED = sorted(set(KERNELS) - {"precomputed"})
 # Parameters at which kernels that are not always positive semidefinite show it on random rows.
@@ -139,18 +140,51 @@ def test_gaussians_of_sparse_rows_far_from_zero_keep_their_digits(entries, other
 
 
 def test_sparse_rows_stay_sparse_where_products_have_enough_digits(rng, monkeypatch):
-    """Counts of words may have products a hundred times the width squared; how wrong that is, is said."""
-    X = sparse.csr_array(rng.poisson(0.5, size=(30, 40)).astype(float))
-    params = {"gamma": 100.0}
+    """Counts of words may have products a hundred times the width squared; how wrong that is, is said.
+
+    Every other row is near the one before it, and the last digits of their products count.
+    """
+    counts = rng.poisson(0.5, size=(30, 40)) * rng.uniform(1.0, 1.1, 40)
+    counts[1::2] = counts[::2] + 0.02 * (counts[::2] > 0.0) * rng.random((15, 40))
+    X, params = sparse.csr_array(counts), {"gamma": 100.0}
     error = kernels.gaussian_error(X, params)
-    assert error > 1000.0
+    assert 1000.0 < error < kernels.LARGEST_SPARSE_PRODUCTS
     monkeypatch.setattr(kernels, "_squared_distances", None)
     found = kernels.gaussian(X, X, params)
-    exact = np.exp(-100.0 * ((X.toarray()[:, None] - X.toarray()) ** 2).sum(axis=2))
-    np.testing.assert_allclose(found, exact, rtol=0.0, atol=error * np.finfo(float).eps)
+    exact = np.exp(-100.0 * ((counts[:, None] - counts) ** 2).sum(axis=2))
+    assert 0.1 < exact[0, 1] < 1.0
+    np.testing.assert_allclose(found, exact, rtol=0.0, atol=4.0 * error * np.finfo(float).eps)
 
 
-@pytest.mark.parametrize("limit", [1e6, 1e4])
+@pytest.mark.parametrize("products", [1e2, 1e3, 9e3, 1e5, 9e5, 1e7])
+@pytest.mark.parametrize("n", [60, 800])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_gaussians_of_sparse_rows_are_positive_semidefinite(intercept, n, products, rng):
+    """Whatever rounding makes of them: rows far from zero that are close beside the width have tiny eigenvalues."""
+    X, gamma = 500.0 + 0.03 * rng.standard_normal((n, 4)), products / (4.0 * 500.0**2)
+    feature_map = make_feature_map("rbf", gamma=gamma).fit(sparse.csr_array(X))
+    K = feature_map.transform(sparse.csr_array(X))
+    design = make_design(feature_map, K, np.ones(n), intercept=intercept, overwrite=True)
+    # Digits enough are left to tell other kernels.
+    assert design.rounding.inside < 1e-9
+
+
+def test_the_error_of_a_kernel_is_allowed_for_where_its_eigenvalues_are_judged():
+    """Errors of entries make eigenvalues of about sqrt(n) times their size; ten times as much is rounding."""
+    n = 100
+    K = np.eye(n)
+    for lowest, refused in ((-0.9e-9, False), (-1.1e-9, True)):
+        K[0, 0] = lowest
+        if refused:
+            with pytest.raises(ValueError, match="not positive semidefinite"):
+                KernelDesign(K.copy(), np.ones(n), intercept=False, error=1e-11)
+        else:
+            assert len(KernelDesign(K.copy(), np.ones(n), intercept=False, error=1e-11).values) == n - 1
+        with pytest.raises(ValueError, match="not positive semidefinite"):
+            KernelDesign(K.copy(), np.ones(n), intercept=False)
+
+
+@pytest.mark.parametrize("limit", [1e4, 1e3])
 def test_of_sparse_rows_those_far_away_alone_are_made_dense(limit, rng, monkeypatch):
     """Two rows have nothing in common with the others, and something with one another."""
     made, dense = [], kernels._dense

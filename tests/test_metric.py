@@ -91,8 +91,8 @@ def test_slopes_of_narrow_and_of_wide_gaussians_are_what_the_formula_says(rng):
     """On both sides of the width where differences of features take the place of products."""
     X, coef = rng.standard_normal((20, 3)), rng.standard_normal((20, 2))
     narrow, wide = (make_feature_map("rbf", gamma=gamma).fit(X) for gamma in (30.0, 3.0))
-    assert is_narrow(X, X, 30.0)
-    assert not is_narrow(X, X, 3.0)
+    assert is_narrow(X, 30.0)
+    assert not is_narrow(X, 3.0)
     for fitted in (narrow, wide):
         differences = X[:, None] - X
         gamma = fitted.params["gamma"]
@@ -100,6 +100,30 @@ def test_slopes_of_narrow_and_of_wide_gaussians_are_what_the_formula_says(rng):
         expected = -2.0 * gamma * np.einsum("ij,ijk,jt->itk", K, differences, coef)
         slopes = np.concatenate([*slope_blocks(fitted, coef, X)], axis=2)
         np.testing.assert_allclose(slopes, expected, rtol=1e-9, atol=1e-11)
+
+
+def test_slopes_of_narrow_gaussians_of_sparse_rows_keep_their_digits(rng):
+    """Rows that are nearly repeated: from products, small slopes would be differences of large ones."""
+    X, coef = rng.standard_normal((20, 3)), rng.standard_normal((20, 2))
+    X[10:] = X[:10] + 1e-5 * rng.standard_normal((10, 3))
+    fitted = make_feature_map("rbf", gamma=3e3).fit(sparse.csr_array(X))
+    K = np.exp(-3e3 * ((X[:, None] - X) ** 2).sum(axis=2))
+    expected = -6e3 * np.einsum("ij,ijk,jt->itk", K, X[:, None] - X, coef)
+    slopes = np.concatenate([*slope_blocks(fitted, coef, sparse.csr_array(X))], axis=2)
+    np.testing.assert_allclose(slopes, expected, rtol=0.0, atol=1e-11 * np.abs(expected).max())
+
+
+def test_sparse_rows_are_asked_for_their_width_without_a_copy_of_them(rng, monkeypatch):
+    """Landmarks say how narrow a Gaussian is; the rows themselves are many."""
+    X = rng.standard_normal((50, 3))
+    fitted = make_feature_map("rbf", landmarks=X[:4]).fit(X)
+    seen, asked = type(fitted).seen, []
+    monkeypatch.setattr(type(fitted), "seen", lambda self, rows: asked.append(len(rows)) or seen(self, rows))
+    K = fitted.transform(X)
+    monkeypatch.setattr(type(fitted), "transform", lambda self, rows: K)
+    asked.clear()
+    list(slope_blocks(fitted, np.ones((4, 1)), X))
+    assert asked == [4]
 
 
 def test_slopes_of_sparse_rows_are_those_of_dense_ones(rng):

@@ -33,6 +33,8 @@ from skmtl import (
 )
 from skmtl._rows import MemoryRows
 from skmtl.features import make_feature_map
+from skmtl.features.base import EPS
+from skmtl.features.kernels import LARGEST_SPARSE_PRODUCTS
 from skmtl.features.landmarks import pivoted_cholesky
 from skmtl.penalties import Fixed, Sparse
 from skmtl.solvers.missing_labels import MissingLabelRidge
@@ -88,6 +90,21 @@ def test_norms_are_as_exact_as_they_say(gamma, rng):
     assert away < said < 1e4 * max(away, 1e-15 * exact)
     # What cancels hardest is said to lose most, and what does not cancel loses nothing that counts.
     assert (said > 1e-6 * exact) == (gamma < 0.1)
+
+
+def test_norms_on_sparse_rows_are_as_exact_as_they_say(rng):
+    """Distances from products of rows near the limit are wrong by more than rounding of the kernel itself."""
+    X = 500.0 + rng.standard_normal((40, 3))
+    gamma = 0.9 * LARGEST_SPARSE_PRODUCTS / np.max(np.sum(X**2, axis=1))
+    fitted = make_feature_map("rbf", gamma=gamma, landmarks=X).fit(sparse.csr_array(X))
+    coef = fitted.lift(rng.standard_normal((fitted.landmarks_.shape[0], 4)))
+    points, wide = fitted.landmarks_.toarray().astype(np.longdouble), coef.astype(np.longdouble)
+    K = np.exp(-gamma * ((points[:, None] - points[None]) ** 2).sum(axis=2))
+    norm, exact = fitted.squared_norms(coef, None).sum(), float(np.sum(wide * (K @ wide)))
+    away, said = abs(norm - exact), fitted.rounding_of_norms(coef)
+    assert said > away
+    # What is said of a kernel that is right to rounding would not be true.
+    assert said * EPS / fitted.relative_error() < away
 
 
 @pytest.mark.parametrize("landmarks", ["uniform", "leverage", "given"])

@@ -123,7 +123,7 @@ def _reduce_block(job: _Reduce, start: int, X: Any, columns: dict[str, Any]) -> 
         length = len(next(iter(columns.values())))
         rows = MemoryRows(None, columns, start=start, shape=(length, job.n_features))
     else:
-        rows = MemoryRows(np.asarray(X), columns, start=start, names=job.names)
+        rows = MemoryRows(X, columns, start=start, names=job.names)
     return rows.reduce(job.leaf, job.merge, width=job.width)
 
 

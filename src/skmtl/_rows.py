@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skmtl._validation import check_finite
+from skmtl._validation import check_finite, float_array
 
 # Numbers in double precision that a block of rows may become: 64 MB.
 BLOCK_ENTRIES = 2**23
@@ -113,7 +113,7 @@ class MemoryRows:
             X = sparse.csr_array(X, dtype=np.float64)
             check_finite(X.data, X.indices, self._names)
             return X
-        X = np.asarray(X, dtype=np.float64)
+        X = float_array("X", X)
         check_finite(X, None, self._names)
         return X
 

@@ -55,7 +55,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     check_plain("X", X)
     check_columns(X)
     if sparse.issparse(X):
-        _check_indices(X)
+        X = check_sparse("X", X)
     X = _as_float(
         "X",
         validate_data,
@@ -71,7 +71,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     if sparse.issparse(X):
         check_finite(X.data, X.indices, names)
         _check_size(X.data)
-        return sparse.csr_array(X)
+        return X
     check_finite(X, None, names)
     _check_size(X)
     return np.asarray(X)
@@ -126,8 +126,30 @@ def read_numbers(name: str, values: Any) -> Array:
     return np.asarray(_as_float(name, np.array, _as_float(name, numbers_in, values), dtype=np.float64))
 
 
-def _check_indices(X: Any) -> None:
+def check_sparse(name: str, X: Any) -> Any:
+    """Sparse rows as a float CSR array in order, where kernels of scikit-learn may read entries one by one.
+
+    No place has two entries, and indices have 32 bits wherever these are enough. Rows that are in order already are
+    not copied; others are, for scikit-learn would order those of the user in place.
+    """
+    if np.iscomplexobj(X):
+        raise ValueError(f"Complex data not supported: {name} has complex numbers.")
+    _check_indices(name, X)
+    rows = X.tocsr()
+    index = np.int32 if max(rows.nnz, *rows.shape) <= np.iinfo(np.int32).max else np.int64
+    places = (part.astype(index, copy=False) for part in (rows.indices, rows.indptr))
+    # An array of our own, which does not believe what SciPy noted about the user's before it was changed.
+    rows = sparse.csr_array((rows.data.astype(np.float64, copy=False), *places), shape=rows.shape)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
+
+
+def _check_indices(name: str, X: Any) -> None:
     """Refuse a sparse matrix whose entries are at places that it does not have: SciPy would read memory of others."""
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got a sparse {name} of {X.ndim} dimensions instead.")
     if X.format == "coo":
         pairs = [(X.row, X.shape[0]), (X.col, X.shape[1])]
     elif X.format in ("csr", "csc"):
@@ -137,7 +159,7 @@ def _check_indices(X: Any) -> None:
         return
     if any(len(index) and (index.min() < 0 or index.max() >= size) for index, size in pairs):
         raise ValueError(
-            f"X is a sparse matrix of shape {X.shape} ({X.format}) with entries at places that it does not have; "
+            f"{name} is a sparse matrix of shape {X.shape} ({X.format}) with entries at places that it does not have; "
             "make it again from its entries."
         )
 
@@ -162,6 +184,12 @@ def _as_float(name: str, convert: Any, *arguments: Any, **options: Any) -> Any:
             raise
         advice = NO_TEXT.get(name, "pass an array of numbers")
         raise ValueError(f"{name} holds text such as {text[1]} where numbers are needed; {advice}.") from error
+
+
+def float_array(name: str, values: Any) -> Array:
+    """A block of numbers in double precision, with a sentence for what is none."""
+    check_plain(name, values)
+    return np.asarray(_as_float(name, np.asarray, values, dtype=np.float64))
 
 
 def _check_size(values: NDArray[Any]) -> None:

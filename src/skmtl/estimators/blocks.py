@@ -1,6 +1,7 @@
 """Tables that are read a block at a time: large arrays, memory maps, Dask arrays and data frames."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -14,12 +15,16 @@ from skmtl._cluster import DaskRows
 from skmtl._rows import LARGE, MemoryRows, Rows
 from skmtl._validation import (
     MANY_COLUMNS,
+    NO_TARGET,
     check_columns,
     check_features,
+    check_plain,
     check_rows,
+    check_sparse,
     check_task_names,
     check_tasks,
     check_weight,
+    gaps_of_mask,
     is_dask,
     match_tasks,
     numbers_in,
@@ -96,13 +101,14 @@ def open_on_cluster(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: A
     """The table of Dask collections; with ``reset`` the estimator is told its features and tasks, else asked."""
     import dask.array as da
 
-    y = _labels(estimator, y)
     _check_features(estimator, X, reset=reset)
-    columns = {"y": y}
+    columns = {"y": (labels := _labels(estimator, y))}
     if sample_weight is not None:
+        _check_types("sample_weight", sample_weight)
         columns["weight"] = sample_weight
-    names = check_task_names(y, y.shape[1] if y.ndim == 2 else 1)
+    names = check_task_names(y, labels.shape[1] if labels.ndim == 2 else 1)
     if tasks is not None:
+        _check_mask("tasks", _example(tasks))
         values = getattr(tasks, "values", tasks)
         if reset:
             found = np.asarray(da.unique(values))
@@ -111,16 +117,59 @@ def open_on_cluster(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: A
             names = estimator.task_names_
         columns["tasks"] = _codes(tasks, names)
     rows = DaskRows.from_collections(X, columns, getattr(estimator, "feature_names_in_", None))
-    _check_shape(y.shape, long=tasks is not None)
-    return OpenTable(rows, names, y.ndim == 1)
+    _check_shape(labels.shape, long=tasks is not None)
+    return OpenTable(rows, names, labels.ndim == 1)
 
 
 def _labels(estimator: Any, y: Any) -> Any:
-    """Labels as they are read: a table of one column of classes is that column."""
-    shape: tuple[int, ...] = getattr(y, "shape", ())
-    if not is_classifier(estimator) or len(shape) != 2 or shape[1] != 1:
+    """Labels as they are read: an array, or a Dask collection as long as it is one.
+
+    A table of one column of classes is that column; any other has numbers, NaN where they are masked.
+    """
+    if y is None:
+        raise ValueError(NO_TARGET)
+    if is_classifier(estimator):
+        shape: tuple[int, ...] = np.shape(y)
+        if len(shape) == 2 and shape[1] == 1:
+            y = y.iloc[:, 0] if hasattr(y, "columns") else y[:, 0] if hasattr(y, "shape") else np.asarray(y)[:, 0]
+        if len(np.shape(y)) == 1:
+            return _classes(y)
+    return _numbers(y)
+
+
+def _classes(y: Any) -> Any:
+    _check_mask("y", _example(y))
+    return y if is_dask(y) else np.asarray(numbers_in(y))
+
+
+def _numbers(y: Any) -> Any:
+    if not is_dask(y):
+        y = gaps_of_mask("y", y)
+        check_plain("y", y)
+        return np.asarray(numbers_in(y))
+    check_plain("y", example := _example(y))
+    if not isinstance(example, np.ma.MaskedArray):
         return y
-    return y.iloc[:, 0] if hasattr(y, "columns") else y[:, 0]
+    return y.map_blocks(partial(gaps_of_mask, "y"), dtype=np.float64, meta=np.empty((0,) * y.ndim))
+
+
+def _check_types(name: str, values: Any) -> None:
+    """Refuse hidden entries, dates and complex numbers, also in Dask collections."""
+    check_plain(name, example := _example(values))
+    _check_mask(name, example)
+
+
+def _check_mask(name: str, example: Any) -> None:
+    """Refuse hidden entries; of a masked Dask array, which may have some, nobody knows before it is read."""
+    if isinstance(example, np.ma.MaskedArray):
+        check_plain(name, example)
+        if example.size == 0:
+            raise ValueError(f"{name} is a masked Dask array; fill it with dask.array.ma.filled, or drop those rows.")
+
+
+def _example(values: Any) -> Any:
+    """An empty part of a Dask collection, which tells its types; anything else as it is."""
+    return _empty_part(values) if is_dask(values) else values
 
 
 def open_rows(
@@ -144,7 +193,7 @@ def open_rows(
 
 def _open_memory(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any) -> OpenTable:
     _check_features(estimator, X, reset=True)
-    array, labels = _array(X), np.asarray(numbers_in(_labels(estimator, y)))
+    array, labels = _array(X), _labels(estimator, y)
     _check_shape(labels.shape, long=tasks is not None)
     check_rows(labels, array.shape[0])
     n_columns = labels.shape[1] if labels.ndim == 2 else 1
@@ -172,17 +221,18 @@ def _match(tasks: NDArray[Any], names: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _check_features(estimator: Any, X: Any, *, reset: bool) -> None:
-    """The number and the names of the features, without a look at the rows."""
+    """The number, the names and the types of the features, without a look at the rows."""
+    _check_types("X", X)
     if is_dask(X):
         # An empty frame or array says the same of the columns.
-        X = _empty_frame(X) if hasattr(X, "columns") else np.empty((0, *X.shape[1:]))
+        X = _empty_part(X) if hasattr(X, "columns") else np.empty((0, *X.shape[1:]))
     if len(X.shape) != 2:
         raise ValueError(f"Expected 2D array, got an X of {len(X.shape)} dimensions instead.")
     check_columns(X)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
 
 
-def _empty_frame(X: Any) -> Any:
+def _empty_part(X: Any) -> Any:
     from dask.dataframe.dispatch import make_meta
 
     return make_meta(X)
@@ -201,4 +251,4 @@ def _array(X: Any) -> Any:
         return np.asarray(numbers_in(X))
     if np.iscomplexobj(X):
         raise ValueError("X has complex numbers, which are not supported; pass their parts as features.")
-    return X.tocsr() if sparse.issparse(X) else X
+    return check_sparse("X", X) if sparse.issparse(X) else X

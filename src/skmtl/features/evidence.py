@@ -50,7 +50,7 @@ def roughness(kernel: str, X: Any, scale: Array, gamma: float, weights: Sequence
     """
     Z = dense_columns(X, slice(None), scale)
     Z = Z - middle_row(Z)
-    if kernel == "laplacian" or is_narrow(Z, Z, gamma):
+    if kernel == "laplacian" or is_narrow(Z, gamma):
         # Pairs of rows in the order of pdist, one feature at a time.
         pairs = np.array([squareform(W, force="tovector", checks=False) for W in weights])
         return list(-2.0 * np.array([pairs @ pdist(column[:, None], SEPARABLE[kernel]) for column in Z.T]).T)

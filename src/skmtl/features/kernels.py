@@ -33,21 +33,24 @@ LARGEST_DEGREE = 8
 # Squared norms of rows, times gamma, above which products of rows cost a Gaussian more than two digits: its distances
 # are then taken from differences, some times slower.
 LARGEST_PRODUCTS = 100.0
-# The same for sparse rows, of which those beyond it are made dense for that, and the numbers that are dense at a time.
-LARGEST_SPARSE_PRODUCTS, BLOCK_ENTRIES = 1e6, 2**22
+# The same for sparse rows, of which those beyond it are made dense for that, at a cost. Four digits are lost below it;
+# two more, and rounding would hide most of the eigenvalues that tell kernels that are not positive semidefinite.
+LARGEST_SPARSE_PRODUCTS = 1e4
+# Numbers of sparse rows that are dense at a time.
+BLOCK_ENTRIES = 2**22
 
 Params = Mapping[str, float]
 
 
 def gaussian(X: Any, Z: Any, params: Params) -> Array:
     """exp(-gamma |x - z|^2) of rows near zero, with the digits of narrow ones."""
-    gamma = params["gamma"]
-    narrow = is_narrow(X, Z, gamma)
-    if narrow and not _some_sparse(X, Z):
+    gamma, some_sparse = params["gamma"], sparse.issparse(X) or sparse.issparse(Z)
+    narrow = is_narrow(Z, gamma, LARGEST_SPARSE_PRODUCTS if some_sparse else LARGEST_PRODUCTS)
+    if narrow and not some_sparse:
         return np.asarray(np.exp(-gamma * cdist(X, Z, "sqeuclidean")))
     K = np.asarray(rbf_kernel(X, Z, gamma))
     if narrow:
-        # Of a pair of which one row is nearer, the distance is large and K is zero, whatever rounding makes of it.
+        # A pair of which one row is nearer is far apart, or both are near the limit, where products have enough digits.
         far, other = (np.flatnonzero(_products(some, gamma) > LARGEST_SPARSE_PRODUCTS) for some in (X, Z))
         K[np.ix_(far, other)] = np.exp(-gamma * _squared_distances(X[far], Z[other]))
     return K
@@ -56,20 +59,17 @@ def gaussian(X: Any, Z: Any, params: Params) -> Array:
 def gaussian_error(X: Any, params: Params) -> float:
     """Errors of squared distances that are taken from products of rows are relative to the products."""
     products = _products(X, params["gamma"])
-    if is_narrow(X, X, params["gamma"]):
-        # Of sparse rows only those that are far away have distances from differences.
-        products = products[products <= LARGEST_SPARSE_PRODUCTS] if sparse.issparse(X) else products[:0]
+    if sparse.issparse(X):
+        # Only those that are far away have distances from differences.
+        products = products[products <= LARGEST_SPARSE_PRODUCTS]
+    elif is_narrow(X, params["gamma"]):
+        products = products[:0]
     return 1.0 + float(np.max(products, initial=0.0))
 
 
-def is_narrow(X: Any, Z: Any, gamma: float) -> bool:
+def is_narrow(X: Any, gamma: float, largest: float = LARGEST_PRODUCTS) -> bool:
     """Whether a Gaussian shows what squared distances lose when they are taken from products of rows."""
-    largest = LARGEST_SPARSE_PRODUCTS if _some_sparse(X, Z) else LARGEST_PRODUCTS
-    return bool(np.any(_products(Z, gamma) > largest))
-
-
-def _some_sparse(X: Any, Z: Any) -> bool:
-    return sparse.issparse(X) or sparse.issparse(Z)
+    return bool(np.any(_products(X, gamma) > largest))
 
 
 def _squared_distances(X: Any, Z: Any) -> Array:

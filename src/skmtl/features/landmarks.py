@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from skmtl._linalg import TINY, Array, eigvalsh, not_psd
 from skmtl._parameters import check_count
 from skmtl._rows import Rows, as_rows
-from skmtl._validation import check_plain
+from skmtl._validation import check_plain, check_sparse
 from skmtl.features.kernels import kernel_diagonal
 
 Evaluate = Callable[[Any, Any], Array]
@@ -58,11 +58,7 @@ def choose_landmarks(
 def _check_given(given: Any, n_components: int | None, n_features: int) -> Any:
     """Landmarks that the user passed, as rows."""
     check_plain("landmarks", given)
-    try:
-        with np.errstate(over="ignore"):
-            points = sparse.csr_array(given) if sparse.issparse(given) else np.array(given, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"landmarks={given!r:.50} is neither a name nor an array of rows.") from error
+    points = check_sparse("landmarks", given) if sparse.issparse(given) else _dense_points(given)
     if points.ndim != 2 or points.shape[1] != n_features or points.shape[0] == 0:
         raise ValueError(f"landmarks has shape {points.shape}; it must be (n_components, {n_features}).")
     values = points.data if sparse.issparse(points) else points
@@ -71,6 +67,14 @@ def _check_given(given: Any, n_components: int | None, n_features: int) -> Any:
     if n_components not in (None, points.shape[0]):
         raise ValueError(f"n_components={n_components!r}, but landmarks has {points.shape[0]} rows; leave one out.")
     return points
+
+
+def _dense_points(given: Any) -> Array:
+    try:
+        with np.errstate(over="ignore"):
+            return np.array(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"landmarks={given!r:.50} is neither a name nor an array of rows.") from error
 
 
 def uniform_landmarks(rows: Rows, count: int, seed: int) -> Any:

@@ -19,10 +19,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from skmtl._linalg import TINY, Array
 from skmtl.features.base import FeatureMap
-from skmtl.features.kernels import is_narrow
-
-# Numbers of the features of basis functions that are dense at once.
-BLOCK_ENTRIES = 2**22
+from skmtl.features.kernels import BLOCK_ENTRIES, is_narrow
 
 Params = Mapping[str, Any]
 # P and Q, of shape (n, m), such that dk(x, y)/dx_k = P y_k - Q x_k; a Q of None is zero.
@@ -62,7 +59,7 @@ def _norms(X: Any) -> Array:
     return np.where(norms > 0.0, norms, np.inf)
 
 
-def _gaussian(x: Array, y: Array, params: Params) -> Array:
+def _rbf_slope(x: Array, y: Array, params: Params) -> Array:
     return -2.0 * params["gamma"] * (x - y)
 
 
@@ -85,7 +82,7 @@ PRODUCTS: dict[str, Products] = {
     "rbf": _rbf,
     "sigmoid": _sigmoid,
 }
-LOG_SLOPES: dict[str, LogSlope] = {"chi2": _chi2, "laplacian": _laplacian, "rbf": _gaussian}
+LOG_SLOPES: dict[str, LogSlope] = {"chi2": _chi2, "laplacian": _laplacian, "rbf": _rbf_slope}
 # Kernels whose derivative along a feature is known.
 DIFFERENTIABLE = tuple(PRODUCTS | LOG_SLOPES)
 # Kernels that can be taken on scaled features, and the power of the scale that their typical distance grows with. The
@@ -124,8 +121,8 @@ def _slope_blocks(feature_map: Any, coef: Array, X: Any) -> Iterator[Array]:
     K = feature_map.transform(X)
     step = max(BLOCK_ENTRIES // (max(points.shape[0], X.shape[0]) * coef.shape[1]), 1)
     blocks = [slice(start, start + step) for start in range(0, n_features, step)]
-    # Products of rows cost narrow Gaussians the digits of their slopes.
-    narrow = name in LOG_SLOPES and is_narrow(feature_map.seen(X), feature_map.seen(points), params["gamma"])
+    # Products of rows cost narrow Gaussians the digits of their slopes, also where the rows are sparse.
+    narrow = name in LOG_SLOPES and is_narrow(feature_map.seen(points), params["gamma"])
     if narrow or name not in PRODUCTS:
         for block in blocks:
             x, y = dense_columns(X, block, scale), dense_columns(points, block, scale)

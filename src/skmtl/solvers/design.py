@@ -74,7 +74,8 @@ def make_design(feature_map: FeatureMap, Z: Any, weight: Array, *, intercept: bo
     Z is the kernel matrix of the rows where the map is ``on_rows``; with ``overwrite`` its memory is used.
     """
     if feature_map.on_rows:
-        return KernelDesign(Z if overwrite else Z.copy(), weight, intercept=intercept, rank=feature_map.rank())
+        Z, error = Z if overwrite else Z.copy(), feature_map.relative_error()
+        return KernelDesign(Z, weight, intercept=intercept, rank=feature_map.rank(), error=error)
     if sparse.issparse(Z):
         return SparseDesign(Z, weight, intercept=intercept)
     return PrimalDesign(feature_map, Z, weight, intercept=intercept)
@@ -83,10 +84,11 @@ def make_design(feature_map: FeatureMap, Z: Any, weight: Array, *, intercept: bo
 class KernelDesign:
     """The design of an exact kernel, from its matrix K on the training rows, which is overwritten.
 
-    ``rank`` is the largest that the kernel can have, whatever the rows.
+    ``rank`` is the largest that the kernel can have, whatever the rows, and ``error`` how wrong its entries may be,
+    relative to their size.
     """
 
-    def __init__(self, K: Array, weight: Array, *, intercept: bool, rank: float = np.inf) -> None:
+    def __init__(self, K: Array, weight: Array, *, intercept: bool, rank: float = np.inf, error: float = EPS) -> None:
         n = len(K)
         check_finite_kernel(K)
         self._root, self._mean_weight = np.sqrt(weight), weight / weight.sum() if intercept else np.zeros(n)
@@ -121,7 +123,8 @@ class KernelDesign:
             values, vectors = values[1:], vectors[:, 1:]
         # Centring leaves of large entries what rounding made of them: small beside the kernel before it, not after.
         size = max(size, float(values.max(initial=0.0)))
-        tolerance = max(1e-10, 10.0 * n * EPS) * size
+        # Errors of entries that have nothing to do with one another make eigenvalues of about sqrt(n) times their size.
+        tolerance = max(1e-10, 10.0 * n * EPS, 10.0 * np.sqrt(n) * error) * size
         if values.min(initial=0.0) < -tolerance:
             raise not_psd(values[0])
         if intercept:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from skmtl._linalg import Array
 from skmtl._rows import Rows
-from skmtl._validation import check_weight_sizes
+from skmtl._validation import check_weight_sizes, float_array
 from skmtl.targets.layout import TableLabels
 from skmtl.targets.scaling import Scaling, TaskStats
 
@@ -18,7 +18,7 @@ Encode = Callable[[NDArray[Any]], Array]
 
 def as_numbers(y: NDArray[Any]) -> Array:
     """Targets as they are, of shape (b, n_tasks)."""
-    return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+    return float_array("y", y).reshape(len(y), -1)
 
 
 @dataclass(frozen=True)
