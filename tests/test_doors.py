@@ -56,15 +56,28 @@ def test_masked_labels_are_gaps(columns, door, rng):
     assert est.score(door(X), door(masked)) == expected.score(door(X), door(with_gaps))
 
 
-def test_masked_indicators_are_gaps(door, rng):
+@pytest.mark.parametrize("behind", ["the other label", "a code"])
+def test_masked_indicators_are_gaps(behind, door, rng):
     X, Y, hidden = table(rng)
     hidden[:, 0] = False
     labels = (Y > 0.0).astype(float)
-    masked = np.ma.array(np.where(hidden, 1.0 - labels, labels), mask=hidden)
+    masked = np.ma.array(np.where(hidden, -999.0 if behind == "a code" else 1.0 - labels, labels), mask=hidden)
     expected = MultiTaskClassifier(**MODEL).fit(door(X), door(np.where(hidden, np.nan, labels)))
     est = MultiTaskClassifier(**MODEL).fit(door(X), door(masked))
     found, wanted = (values_of(one.decision_function(door(X))) for one in (est, expected))
     np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e160, -1e200])
+def test_features_whose_products_overflow_are_refused(size, door, rng):
+    X, Y, _ = table(rng)
+    est = MultiTaskRegressor(**MODEL).fit(door(X), door(Y))
+    far = X.copy()
+    far[7, 1] = size
+    with pytest.raises(ValueError, match=r"X reaches 1e\+.*, beyond what products"):
+        MultiTaskRegressor(**MODEL).fit(door(far), door(Y))
+    with pytest.raises(ValueError, match=r"X reaches 1e\+.*, beyond what products"):
+        values_of(est.predict(door(far)))
 
 
 def test_labels_that_are_masked_nowhere_are_labels(door, rng):

@@ -29,6 +29,7 @@ NO_TEXT = {
 }
 # Halves of characters beyond 16 bits, and bytes that could not be read; UTF-8 has neither.
 SURROGATES = re.compile("[\ud800-\udfff]")
+TOO_FAR = "X reaches {:.3g}, beyond what products in double precision can hold; change its unit."
 NO_TASKS = "tasks={} does not say which task each row is of; pass a column with a string or a number for each row."
 MANY_COLUMNS = "y has {} columns; in long format it has one, and tasks says which task it is of."
 
@@ -70,10 +71,10 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     names = getattr(estimator, "feature_names_in_", None)
     if sparse.issparse(X):
         check_finite(X.data, X.indices, names)
-        _check_size(X.data)
+        _check_vanishing(X.data)
         return X
     check_finite(X, None, names)
-    _check_size(X)
+    _check_vanishing(X)
     return np.asarray(X)
 
 
@@ -192,11 +193,11 @@ def float_array(name: str, values: Any) -> Array:
     return np.asarray(_as_float(name, np.asarray, values, dtype=np.float64))
 
 
-def _check_size(values: NDArray[Any]) -> None:
-    """Refuse features whose products overflow, or vanish altogether."""
+def _check_vanishing(values: NDArray[Any]) -> None:
+    """Refuse features whose products vanish altogether."""
     size = float(np.abs(values).max(initial=0.0))
-    if size > LARGEST or 0.0 < size < SMALLEST:
-        raise ValueError(f"X reaches {size:.3g}, beyond what products in double precision can hold; change its unit.")
+    if 0.0 < size < SMALLEST:
+        raise ValueError(TOO_FAR.format(size))
 
 
 def check_targets(Y: Any, n_rows: int) -> tuple[Array, bool]:
@@ -406,9 +407,11 @@ def _plain(name: Any) -> Any:
 
 
 def check_finite(values: NDArray[Any], columns: NDArray[Any] | None, names: Sequence[str] | None) -> None:
-    """Refuse NaN and infinity; ``columns`` are those of the stored values of a sparse matrix."""
+    """Refuse NaN, infinity and infinite products; ``columns`` are those of the stored values of a sparse matrix."""
     bad = ~np.isfinite(values)
     if not bad.any():
+        if (size := float(np.abs(values).max(initial=0.0))) > LARGEST:
+            raise ValueError(TOO_FAR.format(size))
         return
     column = int(columns[bad].min()) if columns is not None else int(np.flatnonzero(bad.any(axis=0))[0])
     where = f"column {column}" if names is None else f"column {names[column]!r}"

@@ -9,7 +9,7 @@ from scipy.special import expit, log_expit, softmax
 from sklearn.utils.validation import column_or_1d
 
 from skmtl._linalg import Array
-from skmtl._validation import check_classes, numbers_in, plain_names
+from skmtl._validation import check_classes, gaps_of_mask, numbers_in, plain_names
 
 MANY_CLASSES = "y has {} classes; in long format all tasks share the same two."
 INDICATOR_ERROR = "y has several columns that are not 0/1; pass one column of classes or an indicator matrix."
@@ -151,7 +151,7 @@ def signs(y: NDArray[Any]) -> Array:
 
 def is_indicator(y: Any) -> bool:
     """Whether y is a matrix of labels 0 and 1, NaN where unknown."""
-    array = np.asarray(numbers_in(y))
+    array = np.asarray(numbers_in(gaps_of_mask("y", y) if np.asarray(y).dtype.kind in "bifu" else y))
     if array.ndim != 2 or array.shape[1] < 2:
         return False
     known = array[~np.isnan(array)] if array.dtype.kind == "f" else array
