@@ -167,6 +167,23 @@ def test_predictions_into_a_pipe_are_a_table_and_nothing_else(table, tmp_path):
     assert done.stderr == "Wrote /dev/stdout: 120 rows, 1 column.\n"
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="needs a name for the output")
+@pytest.mark.parametrize("more", [(), ("--overwrite",)])
+def test_predictions_that_are_appended_leave_what_is_there(table, tmp_path, more):
+    """As ``skmtl predict ... --out /dev/stdout >> all.csv`` has it."""
+    frame = read_table(table)
+    save_model(MultiTaskRegressor(alpha=0.1).fit(frame[[*"abcd"]], frame[["y1"]]), tmp_path / "model.skops")
+    kept = tmp_path / "all.csv"
+    kept.write_text("a year of work\n")
+    command = [sys.executable, "-m", "skmtl", "predict", tmp_path / "model.skops", table, "--out", "/dev/stdout", *more]
+    with kept.open("ab") as stream:
+        done = subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, text=True, check=True)
+    lines = kept.read_text().splitlines()
+    assert lines[:2] == ["a year of work", "y1"]
+    assert len(lines) == 122
+    assert done.stderr == "Wrote /dev/stdout: 120 rows, 1 column.\n"
+
+
 def test_predictions_into_a_device_leave_it_a_device(table, tmp_path, run):
     frame = read_table(table)
     save_model(MultiTaskRegressor(alpha=0.1).fit(frame[[*"abcd"]], frame[["y1"]]), tmp_path / "model.skops")
