@@ -81,6 +81,28 @@ def test_signals_have_the_exit_codes_of_the_shell(number, code):
     assert signal.getsignal(number) is before
 
 
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_second_signal_does_not_end_what_the_first_one_began(second):
+    """As a terminal that closes sends them: what is half written is removed."""
+    before, removed = signal.getsignal(second), []
+
+    def work():
+        with ended_by_signals():
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(60)
+            finally:
+                os.kill(os.getpid(), second)
+                time.sleep(0.01)
+                removed.append("part")
+
+    with pytest.raises(SystemExit) as caught:
+        work()
+    assert removed == ["part"]
+    assert caught.value.code == 143
+    assert signal.getsignal(second) is before
+
+
 def test_under_nohup_nobody_hangs_up():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
@@ -93,6 +115,15 @@ def test_under_nohup_nobody_hangs_up():
 def test_interrupted_while_it_starts(run, monkeypatch):
     monkeypatch.setattr(cli, "make_app", lambda: signal.raise_signal(signal.SIGINT))
     assert run("methods") == (130, "", "Interrupted; nothing was written.\n")
+
+
+def test_interrupted_before_the_command_begins(run, monkeypatch):
+    """Typer makes an exit code of it, and says nothing."""
+    from typer.core import TyperGroup
+
+    monkeypatch.setattr(TyperGroup, "invoke", lambda *_: signal.raise_signal(signal.SIGINT))
+    code, out, errors = run("methods")
+    assert (code, out, errors.strip()) == (130, "", "Interrupted; nothing was written.")
 
 
 def test_who_ignores_interruptions_is_not_interrupted():

@@ -160,6 +160,11 @@ def check_new(path: Path, *, overwrite: bool) -> None:
     from skmtl.tables.files import check_ending
 
     check_ending(path)
+    check_place(path, overwrite=overwrite)
+
+
+def check_place(path: Path, *, overwrite: bool) -> None:
+    """The same of a file of any kind."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file.")
     if not path.parent.is_dir():
