@@ -4,6 +4,7 @@ import io
 import json
 import re
 from decimal import Decimal
+from pathlib import Path
 
 import networkx
 import numpy as np
@@ -287,7 +288,9 @@ def test_the_report_can_be_rendered_again(run, small, table, tmp_path):
     (tmp_path / "run" / "report.html").unlink()
     assert run("report", "run") == (0, "Wrote run/report.html\n", "")
     assert (tmp_path / "run" / "report.html").read_bytes() == page
-    for text, part in (("{", "is damaged"), ("[" * 100_000, "is damaged"), ("[]", "not the summary")):
+    name = (tmp_path / "run" / "summary.json").read_text().replace(f'"{TARGETS[0]}"', r'"\ud800"')
+    damaged = [(text, "summary.json is damaged") for text in ("{", "[" * 100_000, name)]
+    for text, part in (*damaged, ("[]", "not the summary")):
         (tmp_path / "run" / "summary.json").write_text(text)
         code, _, err = run("report", "run")
         assert (code, err.count("\n")) == (2, 1)
@@ -303,6 +306,27 @@ def test_the_graph_can_be_exported(run, table):
     assert graph.number_of_edges() == len(load_model("run/model.skops")[-1].relations())
     code, _, err = run("export", "run/model.skops", "--out", "graph.png")
     assert (code, err.count("\n")) == (2, 1)
+    table.to_csv("data.csv", index=False)
+    kept = Path("data.csv").read_bytes()
+    code, _, err = run("export", "run/model.skops", "--out", "data.csv")
+    assert (code, err) == (2, "data.csv is there already; name another file, or say --overwrite to replace it.\n")
+    assert Path("data.csv").read_bytes() == kept
+    assert run("export", "run/model.skops", "--out", "data.csv", "--overwrite")[0] == 0
+    assert Path("data.csv").read_bytes() != kept
+
+
+@pytest.mark.parametrize("engine", ["pandas", "dask"])
+def test_the_table_is_none_of_the_files_that_are_written(run, table, engine):
+    if engine == "dask":
+        pytest.importorskip("dask")
+    Path("run").mkdir()
+    table.to_csv("run/scores.csv", index=False)
+    kept = Path("run/scores.csv").read_bytes()
+    options = ("--targets", ",".join(TARGETS), "--out", "./run", "--overwrite", "--engine", engine)
+    code, _, err = run("fit", "run/scores.csv", *options)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "run/scores.csv is the table" in err
+    assert Path("run/scores.csv").read_bytes() == kept
 
 
 def test_compare_shows_every_method_with_intervals(run, small, table):

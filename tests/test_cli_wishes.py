@@ -222,6 +222,15 @@ def test_an_interruption_while_judging_keeps_the_model(run, table, monkeypatch, 
     assert load_model("run/model.skops").predict(table[["a", "b", "c"]]).shape == (60, 3)
 
 
+def test_an_interrupted_experiment_says_where_it_goes_on(run, monkeypatch):
+    synthetic = pytest.importorskip("skmtl.experiments.synthetic")
+    monkeypatch.setattr(synthetic, "evaluate", press)
+    code, _, err = run("reproduce", "synthetic", "--quick", "--out", "paper")
+    assert (code, err) == (130, "Interrupted; what is finished is in paper, and the same command goes on with it.\n")
+    monkeypatch.setattr(synthetic, "load", press)
+    assert run("reproduce", "synthetic", "--quick", "--out", "new")[2] == "Interrupted; nothing was written.\n"
+
+
 @pytest.mark.parametrize("where", ["skmtl.report.folder.write_table", "skmtl.cli.fit.show_comparison"])
 def test_an_interruption_of_what_is_written_loses_nothing(run, table, monkeypatch, tmp_path, where):
     """While files are written and after that; with --overwrite no old file stays beside a new one."""

@@ -1,6 +1,7 @@
 """The paper's experiments: killed runs end like undisturbed ones, test data choose nothing, tables say what was run."""
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -18,9 +19,10 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from skmtl import MultiTaskRegressor, MultiTaskRegressorCV, experiments
 from skmtl.datasets import make_sparse_tasks
-from skmtl.experiments import animals, colour_limb, detectors, scenes, synthetic
+from skmtl.experiments import animals, attributes, colour_limb, detectors, scenes, synthetic
 from skmtl.experiments.runs import open_folder, read_rows, run_rest
 from skmtl.experiments.selection import estimator_of, fit_together
+from skmtl.experiments.settings import settle
 from skmtl.experiments.tables import compare, interval, result_table
 from skmtl.model_selection import best_candidate
 from skmtl.penalties import Sparse
@@ -194,6 +196,87 @@ def test_unknown_names_are_named(tmp_path):
     for name in ("scenes", "attributes"):
         with pytest.raises(ValueError, match="on disk; name the folder"):
             experiments.run(name, out=tmp_path)
+
+
+@pytest.mark.parametrize("name", experiments.EXPERIMENTS)
+def test_defaults_are_possible_settings(name):
+    experiment = experiments.EXPERIMENTS[name]
+    plain = json.loads(json.dumps(experiment.SETTINGS))
+    assert settle(experiment, False, experiment.SETTINGS) == experiment.SETTINGS
+    assert json.loads(json.dumps(settle(experiment, False, plain))) == plain
+    for quick in (experiment.QUICK, json.loads(json.dumps(experiment.QUICK))):
+        assert json.dumps(settle(experiment, False, quick)) == json.dumps(settle(experiment, True, {}))
+
+
+HONEST = {
+    "supports": [[1], (0.5,), np.array([0.2, 0.4])],
+    "n_seeds": [1, np.int64(3)],
+    "noise": [0, 1, np.float64(0.5)],
+    "reading_seeds": [0],
+    "readings": [{}, {"mine": {}}, {"mine": {"noise": 0.2, "entries": "signs"}}],
+    "n_tasks": [(5, 5), np.array([5, 6])],
+}
+WRONG = {
+    "n_tasks": [5, [5], [5, 6, 7], [5, "x"], [0, 5], [5.5, 6]],
+    "n_seeds": ["x", 1e9, None, 0, -1, True, [3], math.inf],
+    "reading_seeds": [-1, 1.0],
+    "n_test": [0],
+    "supports": [0.5, ["a"], [], [[0.5]], [None], [True], "0.5", {}],
+    "alphas": [0.1, [math.nan], [math.inf]],
+    "noise": ["x", None, True, [0.1], math.nan],
+    "recovery": [3, {}, {"n_tasks": 5}, {"n_tasks": 5, "support": "x"}, {"n_tasks": 5, "support": 0.5, "more": 1}],
+    "readings": [[], {"mine": 3}, {"mine": {"noise": "x"}}, {"mine": {"colour": 1}}],
+    "entries": [1, None],
+}
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_settings_of_the_kind_of_the_default_are_taken(name):
+    for value in HONEST[name]:
+        assert settle(synthetic, False, {name: value})[name] is value
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_settings_of_another_kind_are_refused_before_anything_is_written(name, tmp_path):
+    for value in WRONG[name]:
+        with pytest.raises(
+            ValueError, match=f"{name}=.* is not possible; it has to be|noise='x'|colour is no"
+        ) as caught:
+            experiments.run("synthetic", out=tmp_path / "run", quick=True, **{name: value})
+        assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("bounds", "support"), [([20, 5], 0.5), ([2, 3], 0.1)])
+def test_numbers_of_tasks_that_are_not_possible(bounds, support):
+    with pytest.raises(ValueError, match=r"has no number that is possible; support=0.. needs \d+"):
+        synthetic._draw_n_tasks(bounds, support, 0)
+
+
+def test_what_has_no_default_is_nothing_or_of_its_kind():
+    for experiment, given in ((scenes, {"images_per_class": 5}), (attributes, {"features": "sift"})):
+        for name, value in given.items():
+            assert settle(experiment, False, {name: value})[name] == value
+            assert settle(experiment, True, {name: None})[name] is None
+            with pytest.raises(ValueError, match=f"{name}=0.5 is not possible.*, or null"):
+                settle(experiment, False, {name: 0.5})
+
+
+DAMAGED = [b"", b"[]", b"null", b"3", b"[" * 100_000, b'{"a":' * 100_000, b"\xff\xfe\x00", b"{"]
+
+
+@pytest.mark.parametrize("content", DAMAGED)
+def test_files_of_a_run_that_are_damaged_are_named(tmp_path, content):
+    config = {"experiment": "mine"}
+    folder = open_folder(tmp_path, config)
+    if content:
+        (folder / "runs.jsonl").write_bytes(content + b"\n")
+        with pytest.raises(ValueError, match=r"runs.jsonl has a line that is"):
+            read_rows(folder / "runs.jsonl")
+    (folder / "config.json").write_bytes(content)
+    with pytest.raises(ValueError, match=r"config.json (is damaged|does not say).* choose another folder"):
+        open_folder(folder, config)
+    assert (folder / "config.json").read_bytes() == content
 
 
 @pytest.mark.parametrize("name", experiments.EXPERIMENTS)

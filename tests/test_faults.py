@@ -81,6 +81,28 @@ def test_signals_have_the_exit_codes_of_the_shell(number, code):
     assert signal.getsignal(number) is before
 
 
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_second_signal_does_not_end_what_the_first_one_began(second):
+    """As a terminal that closes sends them: what is half written is removed."""
+    before, removed = signal.getsignal(second), []
+
+    def work():
+        with ended_by_signals():
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(60)
+            finally:
+                os.kill(os.getpid(), second)
+                time.sleep(0.01)
+                removed.append("part")
+
+    with pytest.raises(SystemExit) as caught:
+        work()
+    assert removed == ["part"]
+    assert caught.value.code == 143
+    assert signal.getsignal(second) is before
+
+
 def test_under_nohup_nobody_hangs_up():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
@@ -93,6 +115,15 @@ def test_under_nohup_nobody_hangs_up():
 def test_interrupted_while_it_starts(run, monkeypatch):
     monkeypatch.setattr(cli, "make_app", lambda: signal.raise_signal(signal.SIGINT))
     assert run("methods") == (130, "", "Interrupted; nothing was written.\n")
+
+
+def test_interrupted_before_the_command_begins(run, monkeypatch):
+    """Typer makes an exit code of it, and says nothing."""
+    from typer.core import TyperGroup
+
+    monkeypatch.setattr(TyperGroup, "invoke", lambda *_: signal.raise_signal(signal.SIGINT))
+    code, out, errors = run("methods")
+    assert (code, out, errors.strip()) == (130, "", "Interrupted; nothing was written.")
 
 
 def test_who_ignores_interruptions_is_not_interrupted():
@@ -164,6 +195,23 @@ def test_predictions_into_a_pipe_are_a_table_and_nothing_else(table, tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     expected = model.predict_frame(frame[[*"abcd"]])
     pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(done.stdout)), expected, check_dtype=False)
+    assert done.stderr == "Wrote /dev/stdout: 120 rows, 1 column.\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="needs a name for the output")
+@pytest.mark.parametrize("more", [(), ("--overwrite",)])
+def test_predictions_that_are_appended_leave_what_is_there(table, tmp_path, more):
+    """As ``skmtl predict ... --out /dev/stdout >> all.csv`` has it."""
+    frame = read_table(table)
+    save_model(MultiTaskRegressor(alpha=0.1).fit(frame[[*"abcd"]], frame[["y1"]]), tmp_path / "model.skops")
+    kept = tmp_path / "all.csv"
+    kept.write_text("a year of work\n")
+    command = [sys.executable, "-m", "skmtl", "predict", tmp_path / "model.skops", table, "--out", "/dev/stdout", *more]
+    with kept.open("ab") as stream:
+        done = subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, text=True, check=True)
+    lines = kept.read_text().splitlines()
+    assert lines[:2] == ["a year of work", "y1"]
+    assert len(lines) == 122
     assert done.stderr == "Wrote /dev/stdout: 120 rows, 1 column.\n"
 
 

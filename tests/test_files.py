@@ -130,6 +130,24 @@ def test_a_pipe_that_has_a_name_only_here_gets_the_content():
         os.close(writing)
 
 
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="needs open files that have names")
+@pytest.mark.parametrize("folder", ["/dev/fd", "/proc/self/fd"])
+@pytest.mark.parametrize("mode", ["ab", "wb"])
+def test_a_stream_into_a_file_goes_on_where_it_stands(tmp_path, folder, mode):
+    """As ``--out /dev/stdout`` has it before ``>> all.csv`` and within ``{ ...; } > all.csv``."""
+    if not os.path.isdir(folder):
+        pytest.skip(f"there is no {folder} here")
+    path = tmp_path / "all.csv"
+    path.write_text("a year of work\n" if mode == "ab" else "")
+    with open(path, mode, buffering=0) as stream:
+        stream.write(b"before\n")
+        write_whole(f"{folder}/{stream.fileno()}", "new\n")
+        stream.write(b"after\n")
+    assert path.read_text().removeprefix("a year of work\n") == "before\nnew\nafter\n"
+    assert path.read_text().startswith("a year of work\n") == (mode == "ab")
+    assert list(tmp_path.iterdir()) == [path]
+
+
 @only_on_posix
 def test_a_device_is_not_replaced():
     before = os.stat("/dev/null")
@@ -228,6 +246,18 @@ def test_what_a_killed_process_left_goes_with_the_next_write(tmp_path, writer):
     write_whole(path, "second")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file[1]*", "other.00000000.part"]
     assert path.read_text() == "second"
+
+
+@only_on_posix
+@pytest.mark.parametrize("name", ["x" * 255, "x" * 242, "\u00e9" * 127, "x" + "\u00e9" * 127])
+def test_the_longest_names_that_a_file_can_have(tmp_path, name):
+    """Also what a killed process left of them is found."""
+    with start_half(tmp_path / name) as process:
+        process.send_signal(signal.SIGKILL)
+    make_old(tmp_path)
+    for content in ("first", "second"):
+        write_whole(tmp_path / name, content)
+        assert contents(tmp_path) == {name: content}
 
 
 def test_a_folder_appears_when_it_is_whole(tmp_path):

@@ -133,6 +133,47 @@ def test_lists_that_hold_one_another_many_times(content, tmp_path):
     )
 
 
+def list_of(content, **rest):
+    return {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": content, **rest}
+
+
+def with_attribute(contents, node):
+    """The parts of a file whose model has one attribute more, so that types and roots are as they should be."""
+    schema = json.loads(contents["schema.json"])
+    attributes = schema["content"]
+    attributes["content"]["extra"] = node
+    types = attributes["key_types"]["content"]
+    types.append(types[0])
+    return {**contents, "schema.json": json.dumps(schema)}
+
+
+def test_lists_that_say_they_are_others(content, tmp_path):
+    """The same 2^60 paths, where what has a number that is known already does not call itself a reference."""
+    node = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": '"x"', "__id__": 9000}
+    for k in range(60):
+        node = list_of([node, list_of([], __id__=9000 + k)], __id__=9001 + k)
+    refuse(tmp_path / "bad.skops", packed(with_attribute(parts(content), node)), "without end")
+
+
+def test_a_part_that_a_thousand_nodes_name(content, tmp_path):
+    node = {"__class__": "bytes", "__module__": "builtins", "__loader__": "BytesNode", "file": "x.bin"}
+    contents = with_attribute(parts(content), list_of([node] * 1000))
+    refuse(tmp_path / "bad.skops", packed({**contents, "x.bin": bytes(100_000)}), "larger than the file")
+
+
+def test_a_sparse_matrix_that_is_packed(content, tmp_path):
+    packed_zeros = packed({"data.npy": array_of((4_000_000,), body=bytes(32_000_000))}, zipfile.ZIP_DEFLATED)
+    node = {"__class__": "spmatrix", "__module__": "scipy.sparse._matrix", "__loader__": "SparseMatrixNode"}
+    contents = with_attribute(parts(content), {**node, "type": "scipy", "file": "x.npz"})
+    refuse(tmp_path / "bad.skops", packed({**contents, "x.npz": packed_zeros}), "sparse matrix")
+
+
+def test_an_array_that_is_not_there_under_another_name(content, tmp_path):
+    node = {"__class__": "ndarray", "__module__": "numpy", "__loader__": "NdArrayNode", "type": "numpy", "file": "x"}
+    contents = with_attribute(parts(content), node)
+    refuse(tmp_path / "bad.skops", packed({**contents, "x": array_of((10**15,), body=bytes(100))}), "shape")
+
+
 def test_a_device_is_no_model():
     with pytest.raises(ValueError, match="device"):
         load_model("/dev/zero")

@@ -9,48 +9,78 @@ import numpy as np
 
 # How often what is written once may be read, on average and in all, where others refer to it.
 REFERENCES, FREE_REFERENCES = 10, 100_000
+# How skops calls what it reads parts with, beside that of arrays: a sparse matrix is an archive, which may be packed.
+SPARSE, BYTES = "SparseMatrixNode", ("BytesNode", "BytearrayNode")
 
 
 def check_sizes(archive: zipfile.ZipFile, size: int) -> None:
-    """Refuse an archive that would need more memory than its size: parts that are packed, arrays that are not there.
-
-    ``save_model`` packs nothing, so that all parts together are smaller than the file.
-    """
+    """Refuse an archive that would need more memory than its size: ``save_model`` packs nothing."""
     if sum(part.file_size for part in archive.infolist()) > size:
         raise ValueError("its parts would be larger than the file")
-    for part in archive.infolist():
-        if part.filename.endswith(".npy"):
-            with archive.open(part) as stream:
-                version = np.lib.format.read_magic(stream)
-                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-                shape, _, dtype = read(stream)
-            # In Python's numbers, which do not overflow.
-            if dtype.hasobject or math.prod(shape) * dtype.itemsize > part.file_size:
-                raise ValueError(f"{part.filename} says that it has the shape {shape}, and is too small for that")
+
+
+def check_parts(archive: zipfile.ZipFile, schema: Any, size: int) -> None:
+    """Refuse a schema whose parts, one for every node that names one, need more memory than the archive's size."""
+    named = _named_parts(schema)
+    if sum(archive.getinfo(name).file_size for _, _, name in named) > size:
+        raise ValueError("its parts would be larger than the file")
+    for loader, _, name in named:
+        if loader == SPARSE:
+            raise ValueError(f"{name} is a sparse matrix, which no model holds")
+        if loader not in BYTES:
+            _check_array(archive, name)
+
+
+def _named_parts(schema: Any) -> set[tuple[Any, Any, str]]:
+    """How a part is read, by which node, and its name; what is written twice with one number is read once."""
+    waiting, found = [schema], set()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            # Of a dict with a key "file" the value is a node.
+            if isinstance(node.get("file"), str):
+                # Without a number every node is another.
+                found.add((node.get("__loader__"), node.get("__id__") or object(), node["file"]))
+            waiting.extend(node.values())
+        elif isinstance(node, list):
+            waiting.extend(node)
+    return found
+
+
+def _check_array(archive: zipfile.ZipFile, name: str) -> None:
+    """An array must be there as its header says."""
+    with archive.open(name) as stream:
+        version = np.lib.format.read_magic(stream)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(stream)
+    # In Python's numbers, which do not overflow.
+    if dtype.hasobject or math.prod(shape) * dtype.itemsize > archive.getinfo(name).file_size:
+        raise ValueError(f"{name} says that it has the shape {shape}, and is too small for that")
 
 
 def check_references(schema: Any) -> None:
     """Refuse a schema whose nodes refer to one another so often that reading it would never end.
 
-    skops follows every reference: of sixty lists that each hold the next one twice it would read 2^60.
+    skops follows every reference: of sixty lists that each hold the next one twice it would read 2^60. What has a
+    number that was met before is a reference to it, whatever it calls itself.
     """
     named: dict[Any, list[Any]] = {}
     n_nodes = _collect_named(schema, named)
     sizes: dict[Any, int] = {}
 
     def size(node: Any) -> int:
-        """Nodes to be read; of several with one number, those of all."""
+        """Nodes to be read; of several with one number skops reads the first, and here the largest counts."""
         if isinstance(node, list):
             return sum(map(size, node))
         if not isinstance(node, dict):
             return 1
-        if node.get("__loader__") != "CachedNode":
-            return 1 + sum(map(size, node.values()))
         name = node.get("__id__")
+        if not name:
+            return 1 + sum(map(size, node.values()))
         if name not in sizes:
             # For those who meet it again while it is counted: a circle.
             sizes[name] = sys.maxsize
-            sizes[name] = sum(map(size, named.get(name, ())))
+            sizes[name] = max((1 + sum(map(size, one.values())) for one in named.get(name, ())), default=1)
         return sizes[name]
 
     if size(schema) > REFERENCES * n_nodes + FREE_REFERENCES:

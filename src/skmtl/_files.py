@@ -3,6 +3,7 @@
 import errno
 import io
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 # What a spreadsheet takes for the beginning of a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# Open streams by their names of their own.
+STREAMS = {"/dev/stdin": "/dev/fd/0", "/dev/stdout": "/dev/fd/1", "/dev/stderr": "/dev/fd/2"}
+# Bytes: names have at most 255, and the ending of a part takes 14 of them.
+LONGEST_STEM = 241
 # Seconds in which a part that has no lock yet gets one.
 NEW = 1.0
 
@@ -32,6 +37,13 @@ def check_is_file(path: str | os.PathLike[str], advice: str) -> None:
     path = Path(path)
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise ValueError(f"{path} is a device or a pipe; {advice}.")
+
+
+def stream_number(path: str | os.PathLike[str]) -> int | None:
+    """The number of the open stream that a name such as /dev/stdout or /dev/fd/3 stands for, on systems with such."""
+    name = os.fspath(path)
+    found = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", STREAMS.get(name, name))
+    return int(found[1]) if found and os.path.exists(path) else None
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
@@ -45,18 +57,19 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A stream whose content appears at ``path`` when the block ends; after an error the old file is untouched.
 
     A symbolic link stays one, and the file that it names is written; the rights of a file stay as they were. A device
-    or a pipe is not replaced: it gets the content when the block ends.
+    or a pipe is not replaced: it gets the content when the block ends, and so does an open stream, such as /dev/stdout,
+    where it stands.
     """
     try:
-        old = os.stat(path) if os.path.exists(path) else None
-        if old is None or stat.S_ISREG(old.st_mode):
+        old, number = os.stat(path) if os.path.exists(path) else None, stream_number(path)
+        if number is None and (old is None or stat.S_ISREG(old.st_mode)):
             with _part_of_file(_end_of_links(path), old) as stream:
                 yield stream
         else:
             content = io.BytesIO()
             yield content
-            # By the name that was given: /dev/stdout links to a pipe that has no other name.
-            with open(path, "wb") as device:
+            # Opened by its name, the file behind a stream would lose what it holds.
+            with open(path if number is None else os.dup(number), "wb") as device:
                 device.write(content.getbuffer())
     except OSError as error:
         # Errors while writing do not know the file's name, and nobody asked for the temporary one.
@@ -109,7 +122,13 @@ def _part_of_file(target: Path, old: os.stat_result | None) -> Iterator[BinaryIO
 
 
 def _part_name(target: Path) -> Path:
-    return target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
+    return target.with_name(f"{_stem(target)}.{secrets.token_hex(4)}.part")
+
+
+def _stem(target: Path) -> str:
+    """What the name of a part begins with: the name of its target, of which a very long one is cut."""
+    name = os.fsencode(target.name)
+    return target.name if len(name) <= LONGEST_STEM else name[:LONGEST_STEM].decode(errors="ignore")
 
 
 def _keep_rights(part: Path, old: os.stat_result) -> None:
@@ -123,7 +142,7 @@ def _keep_rights(part: Path, old: os.stat_result) -> None:
 
 def _remove_abandoned(target: Path) -> None:
     """Remove what killed processes left of the same target: parts that are not new, and on which nobody has a lock."""
-    name = "".join(f"[{character}]" if character in "*?[" else character for character in target.name)
+    name = "".join(f"[{character}]" if character in "*?[" else character for character in _stem(target))
     for part in target.parent.glob(f"{name}.{'[0-9a-f]' * 8}.part"):
         with suppress(OSError):
             if time.time() - part.stat().st_mtime > NEW and _is_free(part):

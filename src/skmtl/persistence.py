@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import BaseCrossValidator, BaseShuffleSplit
 from sklearn.utils.validation import check_is_fitted
 
-from skmtl._archives import check_references, check_sizes
+from skmtl._archives import check_parts, check_references, check_sizes
 from skmtl._files import check_is_file, write_whole
 from skmtl._validation import import_extra
 from skmtl._version import __version__
@@ -151,7 +151,9 @@ def _read_version(path: PathLike, content: bytes) -> str:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             check_sizes(archive, len(content))
-            check_references(json.loads(archive.read(SCHEMA_FILE)))
+            schema = json.loads(archive.read(SCHEMA_FILE))
+            check_references(schema)
+            check_parts(archive, schema, len(content))
             return str(json.loads(archive.read(VERSION_FILE))["skmtl"])
     except Exception as error:
         # A damaged archive fails in many ways, and all mean the same.

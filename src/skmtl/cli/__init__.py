@@ -85,13 +85,17 @@ def run(app: Any) -> int:
     usage_error: Any = typer.BadParameter.__base__
     try:
         # What Typer returns is the code of an exit, or None at the end of a command.
-        return app(prog_name="skmtl", standalone_mode=False) or 0
+        code = app(prog_name="skmtl", standalone_mode=False) or 0
     except usage_error as error:
         message = error.format_message().strip()
         # Without a message it was the help that was asked for, and shown.
         if message:
             print(printable(describe_usage(message, error.ctx.command_path if error.ctx else "skmtl")), file=sys.stderr)
         return int(error.exit_code)
+    if code == INTERRUPTED:
+        # Of Ctrl-C outside of a command Typer says nothing.
+        raise KeyboardInterrupt
+    return code
 
 
 def describe_usage(message: str, command: str) -> str:
@@ -110,14 +114,18 @@ def ended_by_signals() -> Iterator[None]:
     """
 
     def stop(number: int, frame: Any) -> None:
+        # A second signal, as of a terminal that closes, would end the removal of these files.
+        # Not SIG_IGN, for Python would tell of one that has come already.
+        for one in before:
+            signal.signal(one, lambda number, frame: None)
         raise SystemExit(128 + number)
 
     # Only the main thread may say what signals do, and a user who runs the program under nohup has said it already.
-    names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
+    names = ("SIGTERM", "SIGHUP", "SIGINT") if threading.current_thread() is threading.main_thread() else ()
     numbers = [signal.Signals[name] for name in names if name in signal.Signals.__members__]
     before = {number: signal.getsignal(number) for number in numbers}
     for number, action in before.items():
-        if action is not signal.SIG_IGN:
+        if number != signal.SIGINT and action is not signal.SIG_IGN:
             signal.signal(number, stop)
     try:
         yield

@@ -47,7 +47,7 @@ def stoppable(command: Callable[..., None]) -> Callable[..., None]:
             command(*args, **options)
         except KeyboardInterrupt as stop:
             print(printable(" ".join(str(stop).split())) or "Interrupted; nothing was written.", file=sys.stderr)
-            raise typer.Exit(INTERRUPTED) from None
+            raise SystemExit(INTERRUPTED) from None
         except BrokenPipeError:
             # All files are written before anything is printed.
             raise typer.Exit from None

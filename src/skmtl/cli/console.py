@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import category
 
+from skmtl._files import stream_number
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -158,10 +160,19 @@ def check_new(path: Path, *, overwrite: bool) -> None:
     from skmtl.tables.files import check_ending
 
     check_ending(path)
+    check_place(path, overwrite=overwrite)
+
+
+def check_place(path: Path, *, overwrite: bool) -> None:
+    """The same of a file of any kind."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file.")
     if not path.parent.is_dir():
         raise ValueError(f"{path.parent} is no folder; make it, or name another for {path.name}.")
-    # A device, such as /dev/null, is not replaced by what is written to it.
-    if path.is_file() and not overwrite:
+    if is_plain_file(path) and not overwrite:
         raise ValueError(f"{path} is there already; name another file, or say --overwrite to replace it.")
+
+
+def is_plain_file(path: Path) -> bool:
+    """Whether a file would be replaced by what is written there, as a device, a pipe and an open stream are not."""
+    return path.is_file() and stream_number(path) is None

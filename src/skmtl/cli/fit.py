@@ -79,6 +79,7 @@ def fit_file(
     from skmtl.tables import read_problem
 
     problem = read_problem(table, roles, written)
+    check_kept(table, out)
     make_folder(out, overwrite=overwrite)
     opening = [f"{table}: {len(problem.X):,} rows.", *problem.notes]
     if sys.stdout.isatty():
@@ -99,6 +100,7 @@ def fit_large(
     """The same for a table larger than memory: chosen and judged on a sample, fitted to all rows."""
     from skmtl.tables import refit_blocks, sample_blocks
 
+    check_kept(table, out)
     make_folder(out, overwrite=overwrite)
     with warnings_as_notes(), working() as work:
         work.show({"step": "drawing a sample"})
@@ -111,6 +113,17 @@ def fit_large(
             files = _write(out, result, {**about(table, problem, result), "rows": n})
     say(f"{table}: {n:,} rows, {len(problem.X):,} of them in the sample that chose and judged.", *problem.notes)
     _finish(files, result, work)
+
+
+def check_kept(table: Path, out: Path) -> None:
+    """No file that is written may be the table."""
+    from skmtl.report.folder import FILES
+
+    places = [out / name for name in FILES]
+    if table.exists() and any(place.exists() and place.samefile(table) for place in places):
+        raise ValueError(
+            f"{table} is the table, and a file of this name is written into {out}; name another folder for --out."
+        )
 
 
 def _fit(problem: "TableProblem", method: "MethodOptions", work: Work, out: Path) -> "TableFit":

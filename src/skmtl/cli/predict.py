@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from skmtl.cli import options as o
-from skmtl.cli.console import check_new, warnings_as_notes
+from skmtl.cli.console import check_new, is_plain_file, warnings_as_notes
 
 
 def predict(
@@ -63,8 +63,8 @@ def predict(
         predictions = predict_table(fitted, table, written, **asked)
         write_table(predictions, out)
     said = f"Wrote {out}: {_count(len(predictions), 'row')}, {_count(len(predictions.columns), 'column')}."
-    # Who reads predictions from a pipe, such as /dev/stdout, finds nothing else in it.
-    print(said, file=sys.stdout if out.is_file() else sys.stderr)
+    # Who reads predictions from a stream, such as /dev/stdout, finds nothing else in it.
+    print(said, file=sys.stdout if is_plain_file(out) else sys.stderr)
 
 
 def _count(number: int, noun: str) -> str:

@@ -32,6 +32,7 @@ def reproduce(
     """Run an experiment of the paper, or what is left of it, and print its table."""
     from skmtl import experiments
     from skmtl._parameters import MOST_JOBS
+    from skmtl.experiments.runs import CONFIG
 
     if not 1 <= jobs <= MOST_JOBS:
         raise ValueError(f"--jobs {jobs} is no number of processes; say 1 to {MOST_JOBS}.")
@@ -43,6 +44,13 @@ def reproduce(
         def move(done: int, total: int, what: str) -> None:
             work.show({"step": name, "part": f"{done}/{total} {what}", "done": done, "total": total})
 
-        folder = experiments.run(name, out=out, data=data, quick=quick, n_jobs=jobs, progress=move, **options)
+        try:
+            folder = experiments.run(name, out=out, data=data, quick=quick, n_jobs=jobs, progress=move, **options)
+        except KeyboardInterrupt:
+            if not (out.expanduser() / CONFIG).is_file():
+                raise
+            raise KeyboardInterrupt(
+                f"Interrupted; what is finished is in {out}, and the same command goes on with it."
+            ) from None
     print((folder / "table.md").read_text(encoding="utf-8"))
     print(f"Wrote {', '.join(sorted(path.name for path in folder.iterdir() if path.is_file()))} in {folder}")

@@ -12,6 +12,7 @@ from typing import Any
 
 from skmtl.experiments import attributes, scenes, synthetic
 from skmtl.experiments.runs import ROWS, Progress, is_finished, open_folder, run_rest
+from skmtl.experiments.settings import settle
 
 EXPERIMENTS: dict[str, ModuleType] = {"synthetic": synthetic, "scenes": scenes, "attributes": attributes}
 
@@ -56,7 +57,8 @@ def run(
     Raises
     ------
     ValueError
-        When the name or an option is not known, or the folder holds another run.
+        When the name or an option is not known, a value is of another kind than the default, or the folder holds
+        another run.
 
     See Also
     --------
@@ -75,7 +77,7 @@ def run(
     if name not in EXPERIMENTS:
         raise ValueError(f"There is no experiment {name!r}; choose one of {', '.join(EXPERIMENTS)}.")
     experiment = EXPERIMENTS[name]
-    settings = _settle(experiment, quick, options)
+    settings = settle(experiment, quick, options)
     loaded, fingerprint = experiment.load(data, settings)
     folder = open_folder(out, {"experiment": name, "settings": settings, "data": fingerprint})
     items = experiment.make_items(settings)
@@ -90,15 +92,6 @@ def run(
     )
     experiment.report(folder, rows, settings)
     return folder
-
-
-def _settle(experiment: ModuleType, quick: bool, options: dict[str, Any]) -> dict[str, Any]:
-    """The experiment's settings with the options in their place."""
-    unknown = [name for name in options if name not in experiment.SETTINGS]
-    if unknown:
-        known = ", ".join(experiment.SETTINGS)
-        raise ValueError(f"{', '.join(unknown)} is no setting of this experiment; it has {known}.")
-    return {**experiment.SETTINGS, **(experiment.QUICK if quick else {}), **options}
 
 
 def parse_setting(text: str) -> tuple[str, Any]:

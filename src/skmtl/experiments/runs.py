@@ -40,7 +40,7 @@ def open_folder(out: str | os.PathLike[str], config: Mapping[str, Any]) -> Path:
             raise ValueError(f"{folder} holds {ROWS} but no {CONFIG}, so nobody knows of what; choose another folder.")
         write_whole(file, json.dumps({**wanted, "versions": find_versions()}, indent=2) + "\n")
         return folder
-    kept = json.loads(file.read_text(encoding="utf-8"))
+    kept = _read_config(file)
     made_with = kept.pop("versions", None)
     differing = _differences(kept, wanted)
     if differing:
@@ -50,6 +50,17 @@ def open_folder(out: str | os.PathLike[str], config: Mapping[str, Any]) -> Path:
     if made_with != find_versions():
         warnings.warn(f"{folder} was begun with {made_with}, and goes on with other versions.", stacklevel=3)
     return folder
+
+
+def _read_config(file: Path) -> dict[str, Any]:
+    """What is being run in a folder, as an earlier call left it."""
+    try:
+        kept = json.loads(file.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{file} is damaged ({error}); choose another folder, or remove this one.") from None
+    if not isinstance(kept, dict):
+        raise ValueError(f"{file} does not say what was run; choose another folder, or remove this one.")
+    return kept
 
 
 def run_rest(
@@ -105,9 +116,12 @@ def read_rows(file: str | os.PathLike[str] | None) -> list[Row]:
     if whole < len(content):
         os.truncate(file, whole)
     try:
-        return [json.loads(line) for line in content[:whole].splitlines()]
-    except ValueError as error:
+        rows = [json.loads(line) for line in content[:whole].splitlines()]
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{file} has a line that is not JSON ({error}); remove that line, or the file.") from None
+    if not all(isinstance(row, dict) for row in rows):
+        raise ValueError(f"{file} has a line that is JSON, but no row of results; remove that line, or the file.")
+    return rows
 
 
 def is_finished(items: Iterable[Item], file: str | os.PathLike[str]) -> bool:

@@ -10,6 +10,7 @@ The literal reading of the corruption is the main run. ``readings`` names others
 ``recovery``: settings of the generator that take the place of the main ones.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ __all__ = ["QUICK", "SETTINGS", "evaluate", "load", "make_items", "prepare", "re
 SETTINGS: dict[str, Any] = {
     "supports": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0],
     "n_seeds": 50,
-    "n_tasks": [5, 20],
+    "n_tasks": (5, 20),
     "n_features": 100,
     "n_samples": 50,
     "n_test": 100,
@@ -164,10 +165,12 @@ def _recovery(settings: Params, tasks: SparseTasks, search: MultiTaskRegressorCV
     }
 
 
-def _draw_n_tasks(bounds: list[int], support: float, seed: int) -> int:
+def _draw_n_tasks(bounds: Sequence[int], support: float, seed: int) -> int:
     """A number of tasks for which the support is possible."""
     low, high = bounds
     smallest = max(low, int(np.ceil(1 / support - 1e-9)))
+    if smallest > high:
+        raise ValueError(f"n_tasks={[low, high]} has no number that is possible; support={support} needs {smallest}.")
     return int(np.random.default_rng(seed).integers(smallest, high + 1))
 
 

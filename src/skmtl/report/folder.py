@@ -20,6 +20,7 @@ from skmtl.tables import prepared_names, write_table
 
 MODEL, SCORES, RELATIONS = "model.skops", "scores.csv", "relations.csv"
 SUMMARY, REPORT = "summary.json", "report.html"
+FILES = (MODEL, SCORES, RELATIONS, SUMMARY, REPORT)
 # Letters of an error that a sentence repeats.
 MOST_QUOTED = 200
 
@@ -99,7 +100,7 @@ def save_results(
     write_table(both_graphs(estimator.relations(), stability), folder / RELATIONS)
     write_whole(folder / SUMMARY, json.dumps(summary, indent=1, allow_nan=False))
     write_whole(folder / REPORT, page)
-    return [folder / name for name in (MODEL, SCORES, RELATIONS, SUMMARY, REPORT)]
+    return [folder / name for name in FILES]
 
 
 def render_again(folder: PathLike) -> Path:
@@ -151,12 +152,12 @@ def render_again(folder: PathLike) -> Path:
     return Path(folder) / REPORT
 
 
-def _render_file(path: Path, summary: dict[str, Any]) -> str:
+def _render_file(path: Path, summary: dict[str, Any]) -> bytes:
     """The page of a summary that somebody may have changed."""
     try:
         # Numbers that nobody computes with would only be warned of.
         with np.errstate(divide="raise", over="raise", invalid="raise"):
-            return render(summary)
+            return render(summary).encode()
     except ImportError:
         raise
     except Exception as error:
