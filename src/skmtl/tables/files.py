@@ -34,6 +34,8 @@ FOREIGN = {
     ".pkl": "a pickle, which may run code",
 }
 MOST_LISTED = 8
+# Letters of a name: where one has more, the csv module does not split the header.
+LONGEST_NAME = 131_072
 # How these begin, whatever they are called.
 ZIPPED, OLD_OFFICE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 
@@ -269,6 +271,12 @@ def _check_header(path: Path, lines: list[str], delimiter: str) -> None:
     header = split_header(lines, delimiter)
     if len(header) == 1:
         header = max((split_header(lines, mark) for mark in DELIMITERS), key=len)
+    longest = max(map(len, header), default=0)
+    if longest > LONGEST_NAME:
+        raise ValueError(
+            f"{path} has a header with a name of {longest:,} letters, and {LONGEST_NAME:,} are possible; check its "
+            "quotes and its delimiter."
+        )
     if all(_is_number(name) for name in header if name) and any(header):
         raise ValueError(f"{path} has no header: its first row holds numbers only; add a row with the column names.")
     # Checked before pandas reads the table, for it would rename the second one.
