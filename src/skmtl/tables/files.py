@@ -143,8 +143,9 @@ def write_table(frame: pd.DataFrame, path: PathLike) -> None:
     frame : DataFrame
         Its index is not written.
     path : str or path
-        Parquet if the name ends with ``.parquet`` or ``.pq``; else CSV, with all the digits that numbers need to
-        come back, and an apostrophe before text that a spreadsheet would run as a formula.
+        Parquet if the name ends with ``.parquet`` or ``.pq``, where columns of numbers and words are text; else CSV,
+        with all the digits that numbers need to come back, and an apostrophe before text that a spreadsheet would run
+        as a formula.
 
     See Also
     --------
@@ -165,9 +166,28 @@ def write_table(frame: pd.DataFrame, path: PathLike) -> None:
     check_ending(path)
     with written_whole(path) as stream:
         if is_parquet(path):
-            frame.rename(columns=str).to_parquet(stream, index=False)
+            _for_parquet(frame).to_parquet(stream, index=False)
         else:
             stream.write(without_formulas(frame).to_csv(index=False).encode())
+
+
+def _for_parquet(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same table, with columns as text whose values have no type in common."""
+    frame = frame.rename(columns=str)
+    mixed = [name for name in frame.columns if not _has_one_type(frame[name])]
+    return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in mixed})
+
+
+def _has_one_type(column: "pd.Series[Any]") -> bool:
+    """Whether Parquet can hold a column."""
+    if not pd.api.types.is_object_dtype(column.dtype):
+        return True
+    pyarrow = import_extra("pyarrow", "app")
+    try:
+        pyarrow.array(column, from_pandas=True)
+    except (pyarrow.ArrowException, OverflowError):
+        return False
+    return True
 
 
 def check_ending(path: PathLike) -> None:
