@@ -44,6 +44,10 @@ BAD = {
     "long rows": (lambda t: t.to_csv(index=False).replace("\n", ",9,9\n").replace(",9,9\n", "\n", 1), "do not fit"),
     "one long row": (lambda t: t.to_csv(index=False) + "1,2,3,4,5,6,7\n", "do not fit"),
     "an open quote": (lambda t: t.to_csv(index=False) + '"1,2,3,4,5\n', "do not fit"),
+    "huge target": (
+        changed("beta", lambda t: [-1.7e308, *t["beta"][1:]]),
+        "target 'beta' holds numbers as large as 1.7e+308, and 1e+300 is possible; leave such cells empty",
+    ),
     "infinite target": (changed("beta", lambda t: [np.inf, *t["beta"][1:]]), "target 'beta' has 1 infinite value;"),
     "a word to Excel": (lambda t: "sep=,\n" + t.to_csv(index=False), "begins with 'sep=,', a word to Excel"),
     "a word to Excel in quotes": (lambda t: '"sep=;"\n' + t.to_csv(index=False, sep=";"), "a word to Excel; delete"),
