@@ -349,6 +349,16 @@ def test_compare_shows_every_method_with_intervals(run, small, table):
         assert "there is one task only" in err
 
 
+def test_a_comparison_of_tasks_that_are_numbers_is_written_as_parquet(run, small, rng):
+    X = rng.normal(size=(90, 2))
+    frame = pd.DataFrame({"p": X[:, 0], "q": X[:, 1], "school": rng.choice([1, 2, 3], 90)})
+    frame.assign(score=X[:, 0] + 0.1 * rng.normal(size=90)).to_csv("long.csv", index=False)
+    wish = ("--targets", "score", "--task-column", "school", "--methods", "trace", "--kernel", "linear")
+    code, out, err = run("compare", "long.csv", *wish, "--out", "c.parquet")
+    assert (code, err) == (0, ""), out
+    assert pd.read_parquet("c.parquet")["task"].tolist() == ["1", "2", "3", "(all tasks)"]
+
+
 def test_names_are_text_on_the_screen_and_on_the_page(run, small, table, tmp_path):
     odd = {"first": "[bold]<script>alert(1)</script>", "second": "a:b", "third": "\u05e9\u05dc\u05d5\u05dd"}
     out = fit(run, table.rename(columns=odd), "--targets", ",".join(odd.values()))

@@ -44,6 +44,10 @@ BAD = {
     "long rows": (lambda t: t.to_csv(index=False).replace("\n", ",9,9\n").replace(",9,9\n", "\n", 1), "do not fit"),
     "one long row": (lambda t: t.to_csv(index=False) + "1,2,3,4,5,6,7\n", "do not fit"),
     "an open quote": (lambda t: t.to_csv(index=False) + '"1,2,3,4,5\n', "do not fit"),
+    "huge target": (
+        changed("beta", lambda t: [-1.7e308, *t["beta"][1:]]),
+        "target 'beta' holds numbers as large as 1.7e+308, and 1e+300 is possible; leave such cells empty",
+    ),
     "infinite target": (changed("beta", lambda t: [np.inf, *t["beta"][1:]]), "target 'beta' has 1 infinite value;"),
     "a word to Excel": (lambda t: "sep=,\n" + t.to_csv(index=False), "begins with 'sep=,', a word to Excel"),
     "a word to Excel in quotes": (lambda t: '"sep=;"\n' + t.to_csv(index=False, sep=";"), "a word to Excel; delete"),
@@ -254,6 +258,25 @@ def test_tables_come_back_as_they_were(rng, tmp_path, name):
     table = make_table(rng).assign(**{"odd, name": 1, "\u00fc": "x\ny"})
     write_table(table, tmp_path / name)
     pd.testing.assert_frame_equal(read_table(tmp_path / name), table, check_exact=True, check_dtype=False)
+
+
+@pytest.mark.parametrize(
+    ("values", "back"),
+    [
+        ([1, "(all tasks)", None], ["1", "(all tasks)", None]),
+        ([0.5, "high", np.nan], ["0.5", "high", None]),
+        ([True, 7, "x"], ["True", "7", "x"]),
+        ([2**70, 1, None], [str(2**70), "1", None]),
+        ([1, 2.5, None], [1.0, 2.5, np.nan]),
+        (["a", None, "b"], ["a", None, "b"]),
+    ],
+)
+def test_columns_of_parquet_whose_values_have_no_type_in_common_are_text(values, back, tmp_path):
+    frame = pd.DataFrame({"x": pd.Series(values, dtype=object), "y": 1.0})
+    write_table(frame, tmp_path / "t.parquet")
+    again = read_table(tmp_path / "t.parquet")
+    assert [None if pd.isna(value) else value for value in again["x"]] == [None if pd.isna(v) else v for v in back]
+    assert frame["x"].tolist()[:2] == values[:2]
 
 
 def test_other_ways_to_write_a_table(rng, tmp_path):

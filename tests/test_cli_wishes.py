@@ -116,6 +116,13 @@ def test_labels_that_are_all_the_same_are_not_judged(run, table):
     assert "nan" not in out + compared
 
 
+@pytest.mark.parametrize("name", ["my,file.csv", "007"])
+def test_a_file_of_a_known_structure_may_have_any_name(name, run, table):
+    pd.DataFrame(np.eye(3), columns=["u", "v", "w"]).to_csv(name, index=False)
+    _, model = fit(run, *TARGETS, "--penalty", "fixed", "--set", f"matrix={name}", "--alpha", "0.01")
+    np.testing.assert_allclose(model.structure_, np.eye(3))
+
+
 def test_a_known_structure_is_read_from_a_table(run, table):
     A = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 3.0]])
     names = ["u", "v", "w"]

@@ -1,10 +1,13 @@
 """What columns are called: one name everywhere, whatever stands around it in a file."""
 
 import csv
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skmtl import MultiTaskRegressor, save_model
 from skmtl.tables import (
@@ -18,6 +21,7 @@ from skmtl.tables import (
     read_problem,
     read_table,
 )
+from skmtl.tables.column_names import plain_name
 
 
 @pytest.fixture
@@ -129,6 +133,22 @@ def test_breaks_in_names_are_blanks(header, delimiter, frame, model, tmp_path):
     problem = make_problem(spaced, ColumnRoles(["y"], ignore=["id"]))
     fitted = make_model(problem.features, MultiTaskRegressor()).fit(problem.X, problem.Y)
     np.testing.assert_allclose(predict_table(fitted, path).iloc[:, 0], predict_frame(fitted, spaced).iloc[:, 0])
+
+
+@pytest.mark.parametrize("n_blanks", [0, 1, 2, 200_000])
+def test_blanks_within_names_take_no_time(n_blanks, tmp_path):
+    """Those within a line stay, those around breaks and commas go; hundreds of thousands took minutes."""
+    many = " " * n_blanks
+    assert plain_name(f" a{many}b{many}\r\n \n{many}c\n") == f"a{many}b c"
+    roles = ColumnRoles(["y", f"z{many}"], ignore=[f"u{many}v{many}", f"{many}w"])
+    columns = [f"u{many}v{many} ,{many}w", f"x{many}x", "y , z", "t"]
+    assert roles.in_columns(columns).targets == ["y , z"]
+    assert roles.in_columns(columns).ignore == [columns[0]]
+
+
+@given(st.text("ab \t\n\r\x0b\x85\u2028\u00a0", max_size=12))
+def test_breaks_with_what_is_around_them_are_one_blank(text):
+    assert plain_name(text) == re.sub(r"\s*[\r\n]+\s*", " ", text.strip())
 
 
 @pytest.mark.parametrize("header", ['5" pipe,b,y', '"a,b,y', 'a"b",c,y'])

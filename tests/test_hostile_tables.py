@@ -138,6 +138,37 @@ def test_sparse_rows_of_columns_that_are_not_there(index, tmp_path):
         read_arff(tmp_path / "file.arff")
 
 
+@pytest.mark.parametrize(
+    ("columns", "row", "match"),
+    [
+        ("real real real", "'1',2,3,4", "more than 3 values"),
+        ("real real real", "{0 1 5}", "more than 2 values"),
+        ("real real", "{0 1,}", "nothing beside a comma"),
+        ("real {0,1}", "1.5,2", r"column c1 holds 2, not among its values \('0', '1'\)"),
+        ("real {0,1}", "{1 0.5}", r"column c1 holds 0.5, not among its values"),
+        ("{%s,b}" % ("v" * 200_000), "b", "is no list of values"),
+        ("real text" + "t" * 100_000, "1,2", "cannot use the line '@attribute c1 text"),
+    ],
+    ids=["quoted", "sparse", "comma", "truth", "sparse truth", "long value", "long line"],
+)
+def test_rows_of_arff_that_do_not_fit_their_columns(columns, row, match, tmp_path, usual_csv):
+    """Else numbers would stand in the columns beside theirs."""
+    header = "".join(f"@attribute c{number} {kind}\n" for number, kind in enumerate(columns.split()))
+    (tmp_path / "file.arff").write_text(f"@relation r\n{header}@data\n{row}\n{row}\n")
+    with pytest.raises(ValueError, match=rf"file\.arff: .*{match}") as refusal:
+        read_arff(tmp_path / "file.arff")
+    assert len(str(refusal.value)) < 400
+
+
+def test_marks_and_blanks_around_what_arff_holds(tmp_path):
+    """A mark of UTF-8 hides no column, breaks other than those of lines are letters, and blanks may precede commas."""
+    header = "\ufeff@attribute 'a\u2028b' real\n@attribute c real\n@data\n"
+    (tmp_path / "file.arff").write_text(f"{header}{{0 1 ,1 2 }}\n{{ 1 3 }}\n", encoding="utf-8")
+    table = read_arff(tmp_path / "file.arff")
+    assert [column.name for column in table.columns] == ["a\u2028b", "c"]
+    assert table.matrix([0, 1]).toarray().tolist() == [[1.0, 2.0], [0.0, 3.0]]
+
+
 # Summaries ------------------------------------------------------------------------------------------------------------
 
 

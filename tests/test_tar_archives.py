@@ -20,6 +20,16 @@ def test_a_damaged_archive_of_tar_is_said_to_be(ending, content, tmp_path):
         read_table(path)
 
 
+@pytest.mark.parametrize("kind", [tarfile.DIRTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE])
+def test_an_archive_of_tar_without_a_file_has_no_table(kind, tmp_path):
+    member = tarfile.TarInfo("t.csv")
+    member.type = kind
+    with tarfile.open(tmp_path / "t.tar", "w") as archive:
+        archive.addfile(member)
+    with pytest.raises(ValueError, match=r"t\.tar is damaged, or not what its ending says"):
+        read_table(tmp_path / "t.tar")
+
+
 @pytest.mark.parametrize("ending", [".tar", ".tar.gz"])
 @pytest.mark.parametrize("n_members", [1, 2])
 def test_an_archive_of_tar_holds_one_table(n_members, ending, tmp_path):

@@ -353,7 +353,16 @@ def test_long_text_in_a_cell_is_read(ending, tmp_path):
 
 def test_a_long_name_in_a_header_is_said_to_be(tmp_path, usual_csv):
     (tmp_path / "t.csv").write_text(f"a,{'x' * 200_000}\n1,2\n")
-    assert "field larger than field limit" in refusal(read_table, tmp_path / "t.csv")
+    assert "t.csv has a header with a name of 200,002 letters" in refusal(read_table, tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_a_header_of_many_names_is_longer_than_a_name_may_be(mark, tmp_path, usual_csv):
+    """What does not separate its columns leaves it in one piece."""
+    names = [f"{k:040d} genes" for k in range(4000)]
+    names[2000] += ", m2" if mark == ";" else ""
+    (tmp_path / "t.csv").write_text(mark.join(names) + "\n" + mark.join("7" * 4000) + "\n")
+    assert read_table(tmp_path / "t.csv").columns.tolist() == names
 
 
 @pytest.mark.parametrize("encoding", ["utf-32", "utf-32-le", "utf-32-be"])

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from skmtl.cli import in_one_line
-from skmtl.tables import read_table
+from skmtl.tables import read_table, workbooks
 
 openpyxl = pytest.importorskip("openpyxl")
 SHEET = "xl/worksheets/sheet1.xml"
@@ -19,8 +19,8 @@ def frame():
     return pd.DataFrame({"x": range(12), "y": range(12)})
 
 
-def write(frame, path, *far, said=None):
-    """A table, cells far from it, and what the sheet says of its extent where that is not the truth."""
+def write(frame, path, *far, said=None, more=b""):
+    """A table, cells far from it, more rows, and what the sheet says of its extent where that is not the truth."""
     frame.to_excel(path, index=False)
     book = openpyxl.load_workbook(path)
     for cell in far:
@@ -30,6 +30,7 @@ def write(frame, path, *far, said=None):
         parts = {name: archive.read(name) for name in archive.namelist()}
     if said is not None:
         parts[SHEET] = re.sub(rb"<dimension [^>]*/>", said, parts[SHEET])
+    parts[SHEET] = parts[SHEET].replace(b"</sheetData>", more + b"</sheetData>")
     with zipfile.ZipFile(path, "w") as archive:
         for name, part in parts.items():
             archive.writestr(name, part)
@@ -54,6 +55,15 @@ def test_rows_that_are_all_too_long_are_not_counted_to_the_last(frame, tmp_path)
     """2,000 rows that end in the last column a sheet has: counting all of them would take a minute for each 100,000."""
     write(frame, tmp_path / "t.xlsx", *(f"XFD{k}" for k in range(1, 2001)), said=SMALL)
     with pytest.raises(ValueError, match=r"a sheet of 1,221 rows and 16,384 columns"):
+        read_table(tmp_path / "t.xlsx")
+
+
+@pytest.mark.parametrize("cell", [b'<c r="A1000000000000"><v>1</v></c>', b""])
+def test_rows_that_no_sheet_has_are_not_counted(cell, frame, tmp_path, monkeypatch):
+    """A row of this number would ask for all that are left out before it, one after the other."""
+    monkeypatch.setattr(workbooks, "MOST_ROWS", 1000)
+    write(frame, tmp_path / "t.xlsx", more=b'<row r="1000000000000">' + cell + b"</row>")
+    with pytest.raises(ValueError, match=r"a sheet of 1,001 rows and 2 columns, and 1,000 rows .* are possible"):
         read_table(tmp_path / "t.xlsx")
 
 

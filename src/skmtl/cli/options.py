@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from skmtl.cli.words import PENALTY_NAMES, SCORE_NAMES
+from skmtl.cli.words import PENALTY_NAMES, SCORE_NAMES, TOLD
 
 if TYPE_CHECKING:
     from skmtl.tables import ColumnRoles, TableFormat
@@ -215,7 +215,8 @@ def make_settings(pairs: list[str] | None) -> dict[str, Any]:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip() or not value.strip():
             raise ValueError(f"--set {pair!r} is not of the form key=value; write for example --set mu=0.9.")
-        settings[key.strip()] = _value(value.strip())
+        is_file = key.strip() == TOLD["fixed"][0]
+        settings[key.strip()] = value.strip() if is_file else _value(value.strip())
     return settings
 
 

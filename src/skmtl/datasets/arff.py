@@ -2,11 +2,13 @@
 
 import csv
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from textwrap import shorten
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -123,22 +125,23 @@ def read_arff(path: PathLike) -> ArffTable:
     file = Path(path).expanduser()
     if not file.is_file():
         raise FileNotFoundError(f"{file} does not exist; pass the path of an ARFF file.")
-    lines = [line.strip() for line in file.read_text(encoding="utf-8", errors="replace").splitlines()]
+    lines = [line.strip() for line in file.read_text(encoding="utf-8-sig", errors="replace").split("\n")]
     lines = [line for line in lines if line and not line.startswith("%")]
     start = next((place for place, line in enumerate(lines) if line.lower().startswith("@data")), None)
-    columns = tuple(_column(line, file) for line in lines[:start] if line.lower().startswith("@attribute"))
-    if start is None or not columns:
-        raise ValueError(f"{file} has {len(columns)} @attribute lines and {'no' if start is None else 'a'} @data line; "
+    header = [line for line in lines[:start] if line.lower().startswith("@attribute")]
+    if start is None or not header:
+        raise ValueError(f"{file} has {len(header)} @attribute lines and {'no' if start is None else 'a'} @data line; "
                          "an ARFF file needs both.")  # fmt: skip
     rows = lines[start + 1 :]
     try:
+        columns = tuple(map(_column, header))
         parse = _parse_sparse if rows and rows[0].startswith("{") else _parse_dense
         return ArffTable(columns, parse(rows, columns))
     except (ValueError, OverflowError) as error:
         raise ValueError(f"{file}: {' '.join(str(error).split())}") from None
 
 
-def _column(line: str, file: Path) -> Column:
+def _column(line: str) -> Column:
     """The attribute that a header line declares."""
     match = ATTRIBUTE.match(line)
     name, kind = (part.strip() for part in match.groups()) if match else ("", "")
@@ -147,7 +150,7 @@ def _column(line: str, file: Path) -> Column:
         return Column(name, tuple(_split_values(kind[1:-1])))
     if kind.lower() in NUMERIC:
         return Column(name)
-    raise ValueError(f"{file}: cannot use the line {line!r}; columns may be numeric, real, integer, or {{a,b,c}}.")
+    raise ValueError(f"cannot use the line {line[:80]!r}; columns may be numeric, real, integer, or {{a,b,c}}.")
 
 
 def _split_values(text: str) -> list[str]:
@@ -167,6 +170,8 @@ def _parse_dense(rows: list[str], columns: tuple[Column, ...]) -> pd.DataFrame:
     for place, column in enumerate(columns):
         if not column.is_number:
             frame.isetitem(place, _categorical(frame.iloc[:, place], column))
+        elif column.values is not None:
+            _check_zero_one(frame.iloc[:, place].to_numpy(), column)
     frame.columns = pd.Index([column.name for column in columns])
     return frame
 
@@ -176,7 +181,9 @@ def _parse_sparse(rows: list[str], columns: tuple[Column, ...]) -> sparse.csr_ar
     _check_sparse(rows, columns)
     inside = [row[1:-1].strip() for row in rows]
     counts = [row.count(",") + 1 if row else 0 for row in inside]
-    entries = ",".join(row for row in inside if row).replace("\t", " ").split(",")
+    entries = [entry.strip() for row in inside if row for entry in row.replace("\t", " ").split(",")]
+    if "" in entries:
+        raise ValueError("a sparse row has nothing beside a comma.")
     all_numbers = all(column.is_number for column in columns)
     pairs = _read_csv(entries, {0: int, 1: float if all_numbers else str}, sep=" ")
     row, place = np.repeat(np.arange(len(rows)), counts), pairs[0].to_numpy()
@@ -186,6 +193,9 @@ def _parse_sparse(rows: list[str], columns: tuple[Column, ...]) -> sparse.csr_ar
     matrix = sparse.csr_array((values, (row, place)), shape=(len(rows), len(columns)))
     if matrix.nnz < len(values):
         raise ValueError("a row names the same column twice.")
+    for number in np.unique(place):
+        if columns[number].is_number and columns[number].values is not None:
+            _check_zero_one(values[place == number], columns[number])
     return matrix
 
 
@@ -193,17 +203,16 @@ def _read_csv(rows: list[str], kinds: Mapping[int, type], sep: str = ",") -> pd.
     """Cells, with ``?`` alone for a missing one."""
     if not rows:
         return pd.DataFrame({place: pd.Series(dtype=kind) for place, kind in kinds.items()})
-    return pd.read_csv(
-        StringIO("\n".join(rows)),
-        sep=sep,
-        header=None,
-        names=list(kinds),
-        dtype=dict(kinds),
-        na_values=["?"],
-        keep_default_na=False,
-        quotechar='"' if any('"' in row for row in rows) else "'",
-        skipinitialspace=True,
-    )
+    options: Any = {"sep": sep, "header": None, "names": list(kinds), "index_col": False, "dtype": dict(kinds)}
+    options |= {"na_values": ["?"], "keep_default_na": False, "skipinitialspace": True}
+    options["quotechar"] = '"' if any('"' in row for row in rows) else "'"
+    with warnings.catch_warnings():
+        # pandas only warns of rows that are all too long, and would drop their ends.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            return pd.read_csv(StringIO("\n".join(rows)), **options)
+        except pd.errors.ParserWarning:
+            raise ValueError(f"rows, or entries of sparse rows, hold more than {len(kinds)} values.") from None
 
 
 def _categorical(cells: pd.Series, column: Column) -> "pd.Categorical[str]":
@@ -213,6 +222,13 @@ def _categorical(cells: pd.Series, column: Column) -> "pd.Categorical[str]":
     if unknown:
         raise ValueError(f"column {column.name} holds {', '.join(unknown[:5])}, not among its values {column.values}.")
     return pd.Categorical(words, categories=list(column.values or ()))
+
+
+def _check_zero_one(cells: NDArray[np.float64], column: Column) -> None:
+    """Numbers that were declared as {0,1} are."""
+    wrong = cells[~np.isin(cells, (0.0, 1.0)) & ~np.isnan(cells)]
+    if len(wrong):
+        raise ValueError(f"column {column.name} holds {wrong[0]:g}, not among its values {column.values}.")
 
 
 def _numbers(cells: pd.Series, place: NDArray[np.intp], columns: tuple[Column, ...]) -> pd.Series:

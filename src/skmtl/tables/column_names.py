@@ -11,7 +11,8 @@ PathLike = str | os.PathLike[str]
 def plain_name(name: Any) -> str:
     """What a column is called: one line of text, without blanks around it; several levels stand beside one another."""
     text = " ".join(map(str, name)) if isinstance(name, tuple) else str(name)
-    return re.sub(r"\s*[\r\n]+\s*", " ", text.strip())
+    # Not one expression for breaks and the blanks around them: its time is that of the square of many blanks.
+    return " ".join(filter(None, map(str.strip, re.split(r"[\r\n]", text))))
 
 
 def check_unique_names(source: PathLike, names: list[str]) -> None:

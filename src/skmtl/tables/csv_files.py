@@ -191,8 +191,11 @@ def first_lines(path: Path, encoding: str) -> list[str]:
 
 
 def split_header(lines: list[str], delimiter: str) -> list[str]:
-    """The names of the header that lines begin with."""
-    return [name.strip() for name in next(csv.reader(lines, delimiter=delimiter, skipinitialspace=True), [])]
+    """The names of the header that lines begin with; the whole line where a delimiter leaves it too long for one."""
+    try:
+        return [name.strip() for name in next(csv.reader(lines, delimiter=delimiter, skipinitialspace=True), [])]
+    except csv.Error:
+        return [lines[0].strip()]
 
 
 def _find_delimiter(path: Path, header: list[str]) -> str:

@@ -34,6 +34,8 @@ FOREIGN = {
     ".pkl": "a pickle, which may run code",
 }
 MOST_LISTED = 8
+# Letters of a name: where one has more, the csv module does not split the header.
+LONGEST_NAME = 131_072
 # How these begin, whatever they are called.
 ZIPPED, OLD_OFFICE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 
@@ -141,8 +143,9 @@ def write_table(frame: pd.DataFrame, path: PathLike) -> None:
     frame : DataFrame
         Its index is not written.
     path : str or path
-        Parquet if the name ends with ``.parquet`` or ``.pq``; else CSV, with all the digits that numbers need to
-        come back, and an apostrophe before text that a spreadsheet would run as a formula.
+        Parquet if the name ends with ``.parquet`` or ``.pq``, where columns of numbers and words are text; else CSV,
+        with all the digits that numbers need to come back, and an apostrophe before text that a spreadsheet would run
+        as a formula.
 
     See Also
     --------
@@ -163,9 +166,28 @@ def write_table(frame: pd.DataFrame, path: PathLike) -> None:
     check_ending(path)
     with written_whole(path) as stream:
         if is_parquet(path):
-            frame.rename(columns=str).to_parquet(stream, index=False)
+            _for_parquet(frame).to_parquet(stream, index=False)
         else:
             stream.write(without_formulas(frame).to_csv(index=False).encode())
+
+
+def _for_parquet(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same table, with columns as text whose values have no type in common."""
+    frame = frame.rename(columns=str)
+    mixed = [name for name in frame.columns if not _has_one_type(frame[name])]
+    return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in mixed})
+
+
+def _has_one_type(column: "pd.Series[Any]") -> bool:
+    """Whether Parquet can hold a column."""
+    if not pd.api.types.is_object_dtype(column.dtype):
+        return True
+    pyarrow = import_extra("pyarrow", "app")
+    try:
+        pyarrow.array(column, from_pandas=True)
+    except (pyarrow.ArrowException, OverflowError):
+        return False
+    return True
 
 
 def check_ending(path: PathLike) -> None:
@@ -269,6 +291,12 @@ def _check_header(path: Path, lines: list[str], delimiter: str) -> None:
     header = split_header(lines, delimiter)
     if len(header) == 1:
         header = max((split_header(lines, mark) for mark in DELIMITERS), key=len)
+    longest = max(map(len, header), default=0)
+    if longest > LONGEST_NAME:
+        raise ValueError(
+            f"{path} has a header with a name of {longest:,} letters, and {LONGEST_NAME:,} are possible; check its "
+            "quotes and its delimiter."
+        )
     if all(_is_number(name) for name in header if name) and any(header):
         raise ValueError(f"{path} has no header: its first row holds numbers only; add a row with the column names.")
     # Checked before pandas reads the table, for it would rename the second one.

@@ -1,6 +1,5 @@
 """What the columns of a table are for, as a person says it, and whether that can be."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -102,7 +101,7 @@ def check_labels(source: PathLike, n_rows: int, n_known: int, roles: ColumnRoles
 
 def _join_names(names: Sequence[str], columns: Sequence[str]) -> list[str]:
     """Names, neighbours put together where only that is a column."""
-    known = {re.sub(r"\s*,\s*", ",", name.strip()): name for name in columns}
+    known = {",".join(map(str.strip, name.split(","))): name for name in columns}
     joined, rest = [], [plain_name(name) for name in names]
     while rest:
         # As few parts as possible: a name that is a column stands for itself.

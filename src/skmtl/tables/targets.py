@@ -10,6 +10,8 @@ from skmtl.tables.columns import NUMBERS, first_text, holds_numbers
 
 # A target with more classes than this is rather a name, or a number that was read as text.
 MOST_CLASSES = 50
+# Sums of labels of this size, and their differences, are far from the largest number of a computer.
+LARGEST_LABEL = 1e300
 # Words of truth, in a few languages, where several targets are classes.
 TRUE, FALSE = (
     ("yes", "y", "true", "t", "ja", "oui", "si", "s\u00ed", "s\u00ec"),
@@ -82,6 +84,12 @@ def make_numbers(frame: pd.DataFrame, targets: Sequence[str]) -> tuple[Any, str]
     for name in infinite.index[infinite > 0]:
         values = "1 infinite value" if infinite[name] == 1 else f"{infinite[name]:,} infinite values"
         raise ValueError(f"target {name!r} has {values}; leave such cells empty, or correct them.")
+    largest = Y.abs().max()
+    for name in largest.index[largest > LARGEST_LABEL]:
+        raise ValueError(
+            f"target {name!r} holds numbers as large as {largest[name]:.3g}, and {LARGEST_LABEL:g} is possible; leave "
+            "such cells empty where they mark missing labels, or write the target in a larger unit."
+        )
     about = f"Regression: {_listed(targets)} {'holds' if len(targets) == 1 else 'hold'} numbers."
     gaps = int(Y.isna().to_numpy().sum())
     if gaps:

@@ -17,8 +17,16 @@ Errors = tuple[type[Exception], ...]
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst", ".tar")
 # Ends that are missing, bytes that are wrong, and archives that are encrypted or packed in a way that Python does not
-# know (RuntimeError, both).
-UNPACKING: Errors = (EOFError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError)
+# know (RuntimeError, both); pandas asserts that what is in an archive of tar is a file.
+UNPACKING: Errors = (
+    AssertionError,
+    EOFError,
+    RuntimeError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    tarfile.TarError,
+)
 # Readers of workbooks and of Parquet trust what a file says of itself. Beside all of the above: parts that are missing
 # (LookupError) or something else (AttributeError, TypeError), XML that is none (SyntaxError), numbers without end
 # (ArithmeticError).

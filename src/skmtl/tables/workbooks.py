@@ -14,6 +14,8 @@ from skmtl.tables.unreadable import workbook_said
 WORKBOOKS = (".xlsx", ".xlsm")
 # A cell, empty or not, takes about a hundred bytes while pandas reads a sheet: these are 2 GB.
 MOST_CELLS = 20_000_000
+# Rows of a sheet of Excel. A damaged one may number its rows beyond, and each that is left out takes time.
+MOST_ROWS = 1_048_576
 
 
 def read_workbook(path: Path, text: Collection[str], kept: Collection[str] = ()) -> tuple[pd.DataFrame, list[str]]:
@@ -31,10 +33,11 @@ def read_workbook(path: Path, text: Collection[str], kept: Collection[str] = ())
             if not sheets:
                 raise ValueError("it has no sheet with cells")
             name, n_rows, n_columns = str(sheets[0].title), *_extent(sheets[0])
-        if n_rows * n_columns > MOST_CELLS:
+        if _is_too_large(n_rows, n_columns):
             raise ValueError(
-                f"{path} has a sheet of {n_rows:,} rows and {n_columns:,} columns, and {MOST_CELLS:,} cells are "
-                "possible; delete what stands far from the table, or save it as CSV or Parquet."
+                f"{path} has a sheet of {n_rows:,} rows and {n_columns:,} columns, and {MOST_ROWS:,} rows and "
+                f"{MOST_CELLS:,} cells are possible; delete what stands far from the table, or save it as CSV or "
+                "Parquet."
             )
         with workbook_said(path):
             first = pd.read_excel(book, sheet_name=name, header=None, nrows=1)
@@ -55,7 +58,11 @@ def _extent(sheet: Any) -> tuple[int, int]:
     n_rows = n_columns = 0
     for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
         width = max((place for place, value in enumerate(row, start=1) if value is not None), default=0)
-        n_rows, n_columns = (number if width else n_rows), max(n_columns, width)
-        if n_rows * n_columns > MOST_CELLS:
+        n_rows, n_columns = (number if width or number > MOST_ROWS else n_rows), max(n_columns, width)
+        if _is_too_large(n_rows, n_columns):
             break
     return n_rows, n_columns
+
+
+def _is_too_large(n_rows: int, n_columns: int) -> bool:
+    return n_rows > MOST_ROWS or n_rows * n_columns > MOST_CELLS
