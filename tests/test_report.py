@@ -474,9 +474,10 @@ def test_embedded_data_cannot_end_its_script():
 
 
 def test_names_that_no_file_can_hold_are_mended(rng):
-    X, Y = named_tasks(rng, ["a"])
-    tasks = np.array(["half \ud83d of a character", "b"] * 40, dtype=object)
-    page = render(summarize(MultiTaskRegressor().fit(X, Y["a"], tasks=tasks)))
+    """Those of tasks are refused; those of features, and texts of their own, are not asked for."""
+    X, Y = named_tasks(rng, ["a", "b"])
+    names = ["half \ud83d of a character", *(f"x{k}" for k in range(1, X.shape[1]))]
+    page = render(summarize(MultiTaskRegressor().fit(pd.DataFrame(X, columns=pd.Index(names, dtype=object)), Y)))
     assert "half ? of a character" in page.encode("utf-8").decode("utf-8")
 
 
