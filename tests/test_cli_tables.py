@@ -279,6 +279,15 @@ def test_columns_of_parquet_whose_values_have_no_type_in_common_are_text(values,
     assert frame["x"].tolist()[:2] == values[:2]
 
 
+def test_categories_of_several_types_are_text_in_parquet_and_names_differ(tmp_path):
+    write_table(pd.DataFrame({"x": pd.Categorical([1, "a", None])}), tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet")["x"].astype(object).tolist()[:2] == ["1", "a"]
+    for names in (["a", "a"], [1, "1"]):
+        with pytest.raises(ValueError, match=f"two columns called '{names[0]}'; give every column its own name"):
+            write_table(pd.DataFrame([[1, 2]], columns=pd.Index(names, dtype=object)), tmp_path / "u.parquet")
+    assert not (tmp_path / "u.parquet").exists()
+
+
 def test_other_ways_to_write_a_table(rng, tmp_path):
     table = make_table(rng)
     table.to_csv(tmp_path / "t.tsv", sep="\t", index=False)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from problems import related_tasks
+from scipy import sparse
 
 import skmtl.estimators.blocks
 from skmtl import MultiTaskClassifier, MultiTaskRegressor
@@ -171,3 +172,41 @@ def test_blocks_that_turn_out_to_be_masked_are_refused(rng):
 def test_no_target_at_all_is_told(model, door, rng):
     with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
         model(**MODEL).fit(door(table(rng)[0]), None)
+
+
+@pytest.mark.parametrize("classes", [[0, 1], [3, 1, 2], [True, False], [1.0, 2.0], ["0", "1"]], ids=str)
+@pytest.mark.parametrize("kind", [object, None])
+def test_classes_are_those_of_their_own_type(classes, kind, door, rng):
+    """Also among Python's objects."""
+    X, _, _ = table(rng)
+    plain = np.resize(classes, N)
+    y = plain if kind is None else plain.astype(kind)
+    est = MultiTaskClassifier(**MODEL).fit(door(X), door(y))
+    assert [(type(one), one) for one in est.classes_.tolist()] == [(type(one), one) for one in sorted(classes)]
+    assert est.score(door(X), door(y)) == MultiTaskClassifier(**MODEL).fit(X, plain).score(X, plain)
+
+
+@pytest.mark.parametrize("others", [[True, False], [1.0, 2.0], ["x", "y"]], ids=str)
+def test_classes_of_several_types_are_refused(others, door, rng):
+    """Wherever a block ends."""
+    X, _, _ = table(rng)
+    y = np.resize(np.array([0, 1], dtype=object), N)
+    y[22:] = np.resize(np.array(others, dtype=object), N - 22)
+    with pytest.raises(ValueError, match="y has classes of several types"):
+        MultiTaskClassifier(**MODEL).fit(door(X), door(y))
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_sparse_blocks_of_dask_are_refused(told, rng):
+    """Whether Dask knows of them or not; what they say at one place twice would be read as it stands."""
+    da = pytest.importorskip("dask.array")
+    X, Y, _ = table(rng)
+    meta = sparse.csr_array((0, X.shape[1])) if told else np.empty((0, 0))
+    rows = da.from_array(X, chunks=(11, -1)).map_blocks(sparse.csr_array, meta=meta)
+    est = MultiTaskRegressor(**MODEL).fit(X, Y)
+    for ask in (
+        lambda: MultiTaskRegressor(**MODEL).fit(rows, da.from_array(Y, chunks=(11, -1))),
+        lambda: est.predict(rows).compute(),
+    ):
+        with pytest.raises(ValueError, match="X has sparse blocks; make them dense with"):
+            ask()

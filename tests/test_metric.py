@@ -115,10 +115,10 @@ def test_slopes_of_narrow_gaussians_of_sparse_rows_keep_their_digits(rng):
 
 def test_sparse_rows_are_asked_for_their_width_without_a_copy_of_them(rng, monkeypatch):
     """Landmarks say how narrow a Gaussian is; the rows themselves are many."""
-    X = rng.standard_normal((50, 3))
+    X = sparse.csr_array(rng.standard_normal((50, 3)))
     fitted = make_feature_map("rbf", landmarks=X[:4]).fit(X)
     seen, asked = type(fitted).seen, []
-    monkeypatch.setattr(type(fitted), "seen", lambda self, rows: asked.append(len(rows)) or seen(self, rows))
+    monkeypatch.setattr(type(fitted), "seen", lambda self, rows: asked.append(rows.shape[0]) or seen(self, rows))
     K = fitted.transform(X)
     monkeypatch.setattr(type(fitted), "transform", lambda self, rows: K)
     asked.clear()

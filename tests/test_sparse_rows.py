@@ -6,7 +6,7 @@ from scipy import sparse
 
 import skmtl.estimators.blocks
 from skmtl import MultiTaskRegressor
-from skmtl._validation import check_sparse
+from skmtl._numbers import check_sparse
 from skmtl.features import KERNELS, KernelMap
 
 SPARSE_KERNELS = [name for name, facts in KERNELS.items() if facts.sparse_rows]

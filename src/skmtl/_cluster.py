@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from skmtl._rows import MemoryRows
 from skmtl._validation import is_dask
@@ -123,8 +124,15 @@ def _reduce_block(job: _Reduce, start: int, X: Any, columns: dict[str, Any]) -> 
         length = len(next(iter(columns.values())))
         rows = MemoryRows(None, columns, start=start, shape=(length, job.n_features))
     else:
-        rows = MemoryRows(X, columns, start=start, names=job.names)
+        rows = MemoryRows(_dense(X), columns, start=start, names=job.names)
     return rows.reduce(job.leaf, job.merge, width=job.width)
+
+
+def _dense(X: Any) -> Any:
+    """A block of rows as it is; Dask does not say of all its collections what their blocks are."""
+    if sparse.issparse(X):
+        raise ValueError("X has sparse blocks; make them dense with X.map_blocks(lambda block: block.toarray()).")
+    return X
 
 
 def _merge(merge: Callable[[S, S], S], parts: list[S]) -> S:
@@ -143,7 +151,7 @@ def _map_block(
     labels: Any,
     empty: NDArray[Any],
 ) -> NDArray[Any]:
-    if len(X) == 0:
+    if len(_dense(X)) == 0:
         return empty
     given = {name: column[:, 0] for name, column in zip(names, columns, strict=True)}
     return MemoryRows(X, given, names=labels).map(function, width=width)

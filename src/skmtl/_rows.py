@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skmtl._validation import check_finite, float_array
+from skmtl._numbers import check_finite, float_array
 
 # Numbers in double precision that a block of rows may become: 64 MB.
 BLOCK_ENTRIES = 2**23

@@ -16,20 +16,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
 from skmtl._linalg import Array
+from skmtl._numbers import TOO_FAR, as_float, check_finite, check_plain, check_sparse, gaps_of_mask, numbers_in
 from skmtl._parameters import LARGEST, SMALLEST
 
 # What names of tasks may be; a fraction, say, is a number too, but becomes its text.
 PLAIN = (str, int, float, np.integer, np.floating, np.bool_)
 NO_TARGET = "this estimator requires y to be passed, but the target y is None."
-# What to do with text.
-NO_TEXT = {
-    "X": "encode it, for example with OneHotEncoder, or let skmtl.tables prepare the table",
-    "y": "classes are for MultiTaskClassifier",
-    "sample_weight": "pass a number for each row",
-}
 # Halves of characters beyond 16 bits, and bytes that could not be read; UTF-8 has neither.
 SURROGATES = re.compile("[\ud800-\udfff]")
-TOO_FAR = "X reaches {:.3g}, beyond what products in double precision can hold; change its unit."
 NO_TASKS = "tasks={} does not say which task each row is of; pass a column with a string or a number for each row."
 MANY_COLUMNS = "y has {} columns; in long format it has one, and tasks says which task it is of."
 
@@ -57,7 +51,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     check_columns(X)
     if sparse.issparse(X):
         X = check_sparse("X", X)
-    X = _as_float(
+    X = as_float(
         "X",
         validate_data,
         estimator,
@@ -69,13 +63,12 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
         accept_sparse="csr" if get_tags(estimator).input_tags.sparse else False,
     )
     names = getattr(estimator, "feature_names_in_", None)
-    if sparse.issparse(X):
-        check_finite(X.data, X.indices, names)
-        _check_vanishing(X.data)
-        return X
-    check_finite(X, None, names)
-    _check_vanishing(X)
-    return np.asarray(X)
+    in_order = sparse.issparse(X)
+    size = check_finite(X.data if in_order else X, X.indices if in_order else None, names)
+    if 0.0 < size < SMALLEST:
+        # All their products would vanish.
+        raise ValueError(TOO_FAR.format(size))
+    return X if in_order else np.asarray(X)
 
 
 def check_columns(X: Any, name: str = "X") -> None:
@@ -83,121 +76,6 @@ def check_columns(X: Any, name: str = "X") -> None:
     if isinstance(X, pd.DataFrame) and not X.columns.is_unique:
         column = X.columns[X.columns.duplicated()].tolist()[0]
         raise ValueError(f"{name} has two columns called {column!r}; their names must differ.")
-
-
-def check_plain(name: str, values: Any) -> None:
-    """Refuse what NumPy would turn into numbers without a word: hidden entries and dates."""
-    check_unmasked(name, values)
-    if isinstance(values, pd.DataFrame):
-        dtypes = set(values.dtypes)
-    elif isinstance(values, np.ndarray | np.generic | pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
-        dtypes = {values.dtype}
-    else:
-        # Arrays of other libraries answer for themselves when they are converted.
-        dtypes = {np.dtype(complex)} if isinstance(values, complex) else set()
-    # Categories become what they are called.
-    for dtype in {dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else dtype for dtype in dtypes}:
-        if dtype.kind == "c":
-            raise ValueError(f"Complex data not supported: {name} has complex numbers.")
-        if dtype.kind in ("M", "m"):
-            raise ValueError(f"{name} has dates or durations ({dtype}); turn them into numbers first.")
-
-
-def check_unmasked(name: str, values: Any) -> None:
-    """Refuse hidden entries, which NumPy would show without a word."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise ValueError(
-            f"{name} is a masked array with {int(np.ma.getmaskarray(values).sum())} masked values; fill or drop them."
-        )
-
-
-def gaps_of_mask(name: str, values: Any) -> Any:
-    """A masked array as float64, NaN where it is masked, for what is masked is not known; anything else as it is."""
-    if not isinstance(values, np.ma.MaskedArray):
-        return values
-    check_plain(name, np.ma.getdata(values))
-    return np.ma.filled(_as_float(name, values.astype, np.float64), np.nan)
-
-
-def read_numbers(name: str, values: Any) -> Array:
-    """Values as a new array of float64, of any shape."""
-    check_plain(name, values)
-    if sparse.issparse(values):
-        raise ValueError(f"{name} is a sparse matrix, and must be an array; pass {name}.toarray().")
-    return np.asarray(_as_float(name, np.array, _as_float(name, numbers_in, values), dtype=np.float64))
-
-
-def check_sparse(name: str, X: Any) -> Any:
-    """Sparse rows as a float CSR array in order, where kernels of scikit-learn may read entries one by one.
-
-    No place has two entries, and indices have 32 bits wherever these are enough. Rows that are in order already are
-    not copied; others are, for scikit-learn would order those of the user in place.
-    """
-    if np.iscomplexobj(X):
-        raise ValueError(f"Complex data not supported: {name} has complex numbers.")
-    _check_indices(name, X)
-    rows = X.tocsr()
-    index = np.int32 if max(rows.nnz, *rows.shape) <= np.iinfo(np.int32).max else np.int64
-    places = (part.astype(index, copy=False) for part in (rows.indices, rows.indptr))
-    # An array of our own, which does not believe what SciPy noted about the user's before it was changed.
-    rows = sparse.csr_array((rows.data.astype(np.float64, copy=False), *places), shape=rows.shape)
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return rows
-
-
-def _check_indices(name: str, X: Any) -> None:
-    """Refuse a sparse matrix whose entries are at places that it does not have: SciPy would read memory of others."""
-    if X.ndim != 2:
-        raise ValueError(f"Expected 2D array, got a sparse {name} of {X.ndim} dimensions instead.")
-    if X.format == "coo":
-        pairs = [(X.row, X.shape[0]), (X.col, X.shape[1])]
-    elif X.format in ("csr", "csc"):
-        n_entries = len(X.indices)
-        pairs = [(X.indices, X.shape[X.format == "csr"]), (X.indptr, n_entries + 1), (np.diff(X.indptr), n_entries + 1)]
-    else:
-        return
-    if any(len(index) and (index.min() < 0 or index.max() >= size) for index, size in pairs):
-        raise ValueError(
-            f"{name} is a sparse matrix of shape {X.shape} ({X.format}) with entries at places that it does not have; "
-            "make it again from its entries."
-        )
-
-
-def _as_float(name: str, convert: Any, *arguments: Any, **options: Any) -> Any:
-    """What a conversion gives, with a sentence for what is no number, and for numbers that no float can hold."""
-    try:
-        # What overflows is infinite, and refused where that is looked for.
-        with np.errstate(over="ignore"):
-            return convert(*arguments, **options)
-    except OverflowError as error:
-        raise ValueError(f"{name} has numbers beyond what double precision can hold.") from error
-    except TypeError as error:
-        if "float() argument" not in str(error):
-            raise
-        raise TypeError(f"{name} cannot be read as numbers: {error}; pass an array of numbers.") from error
-    except ValueError as error:
-        if "inhomogeneous" in str(error):
-            raise ValueError(f"{name} has rows of different lengths; pass a table.") from error
-        text = re.search("could not convert string to float: (.*)", str(error))
-        if text is None:
-            raise
-        advice = NO_TEXT.get(name, "pass an array of numbers")
-        raise ValueError(f"{name} holds text such as {text[1]} where numbers are needed; {advice}.") from error
-
-
-def float_array(name: str, values: Any) -> Array:
-    """A block of numbers in double precision, with a sentence for what is none."""
-    check_plain(name, values)
-    return np.asarray(_as_float(name, np.asarray, values, dtype=np.float64))
-
-
-def _check_vanishing(values: NDArray[Any]) -> None:
-    """Refuse features whose products vanish altogether."""
-    size = float(np.abs(values).max(initial=0.0))
-    if 0.0 < size < SMALLEST:
-        raise ValueError(TOO_FAR.format(size))
 
 
 def check_targets(Y: Any, n_rows: int) -> tuple[Array, bool]:
@@ -208,10 +86,10 @@ def check_targets(Y: Any, n_rows: int) -> tuple[Array, bool]:
         plain_names(list(Y.columns))
     Y = gaps_of_mask("y", Y)
     check_plain("y", Y)
-    array = _as_float(
+    array = as_float(
         "y",
         check_array,
-        _as_float("y", numbers_in, Y),
+        as_float("y", numbers_in, Y),
         ensure_2d=False,
         dtype=np.float64,
         ensure_all_finite=False,
@@ -231,24 +109,6 @@ def check_targets(Y: Any, n_rows: int) -> tuple[Array, bool]:
         where = f", the first of them of task {names[np.isinf(array).any(axis=0).argmax()]!r}" if len(names) > 1 else ""
         raise ValueError(f"y has {count} infinite values (inf){where}; drop them or replace them by NaN.")
     return array, flat
-
-
-def numbers_in(y: Any) -> Any:
-    """Numbers among Python's objects and pandas' nullable types as float64, NaN at gaps; anything else as it is."""
-    table: Any = y
-    if isinstance(y, np.ndarray) and y.dtype.kind == "O" and y.ndim in (1, 2):
-        table = pd.DataFrame(y)
-    if isinstance(table, pd.Series):
-        table = table.to_frame()
-    if not isinstance(table, pd.DataFrame):
-        return y
-    if all(isinstance(dtype, np.dtype) and dtype.kind != "O" for dtype in table.dtypes):
-        return y
-    try:
-        values = table.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError):
-        return y
-    return values.reshape(np.shape(y))
 
 
 def check_classes(y: Any) -> NDArray[Any]:
@@ -303,11 +163,11 @@ def check_weight(weight: Any, X: Any, n_tasks: int | None = None) -> Array:
         if shape != (n_rows, n_tasks):
             expected = f"({n_rows},)" + (f" or ({n_rows}, {n_tasks})" if n_tasks is not None else "")
             raise ValueError(f"sample_weight has shape {shape}; it must be {expected}.")
-        weight = _as_float("sample_weight", check_array, weight, dtype=np.float64, input_name="sample_weight")
+        weight = as_float("sample_weight", check_array, weight, dtype=np.float64, input_name="sample_weight")
     else:
         if weight is not None and np.asarray(weight).ndim == 1:
             check_rows(np.asarray(weight), X.shape[0], "sample_weight")
-        weight = np.asarray(_as_float("sample_weight", _check_sample_weight, weight, X, dtype=np.float64))
+        weight = np.asarray(as_float("sample_weight", _check_sample_weight, weight, X, dtype=np.float64))
     check_weight_sizes(weight)
     return np.asarray(weight)
 
@@ -392,7 +252,8 @@ def plain_names(names: Sequence[Any]) -> NDArray[Any]:
             raise ValueError(f"the task name {name!r} has half of a character, which no file can hold; rename it.")
     array = np.array(plain)
     # Arrays of text end at the last character that is not NUL, and those of floats round large integers.
-    return array if array.tolist() == plain else np.array(plain, dtype=object)
+    kept = all(one == name or name != name for one, name in zip(array.tolist(), plain, strict=True))
+    return array if kept else np.array(plain, dtype=object)
 
 
 def _plain(name: Any) -> Any:
@@ -404,17 +265,3 @@ def _plain(name: Any) -> Any:
     if isinstance(name, PLAIN):
         return int(name) if isinstance(name, Integral) else float(name)
     return str(name)
-
-
-def check_finite(values: NDArray[Any], columns: NDArray[Any] | None, names: Sequence[str] | None) -> None:
-    """Refuse NaN, infinity and infinite products; ``columns`` are those of the stored values of a sparse matrix."""
-    bad = ~np.isfinite(values)
-    if not bad.any():
-        if (size := float(np.abs(values).max(initial=0.0))) > LARGEST:
-            raise ValueError(TOO_FAR.format(size))
-        return
-    column = int(columns[bad].min()) if columns is not None else int(np.flatnonzero(bad.any(axis=0))[0])
-    where = f"column {column}" if names is None else f"column {names[column]!r}"
-    raise ValueError(
-        f"X has {int(bad.sum())} NaN or infinite values, the first of them in {where}; impute or drop them."
-    )

@@ -193,9 +193,10 @@ def _parse_sparse(rows: list[str], columns: tuple[Column, ...]) -> sparse.csr_ar
     matrix = sparse.csr_array((values, (row, place)), shape=(len(rows), len(columns)))
     if matrix.nnz < len(values):
         raise ValueError("a row names the same column twice.")
-    for number in np.unique(place):
-        if columns[number].is_number and columns[number].values is not None:
-            _check_zero_one(values[place == number], columns[number])
+    zero_one = np.array([column.is_number and column.values is not None for column in columns])
+    wrong = np.flatnonzero(zero_one[place] & _is_not_zero_one(values))
+    if len(wrong):
+        _check_zero_one(values[wrong[:1]], columns[place[wrong[0]]])
     return matrix
 
 
@@ -224,9 +225,13 @@ def _categorical(cells: pd.Series, column: Column) -> "pd.Categorical[str]":
     return pd.Categorical(words, categories=list(column.values or ()))
 
 
+def _is_not_zero_one(cells: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return (cells != 0.0) & (cells != 1.0) & ~np.isnan(cells)
+
+
 def _check_zero_one(cells: NDArray[np.float64], column: Column) -> None:
     """Numbers that were declared as {0,1} are."""
-    wrong = cells[~np.isin(cells, (0.0, 1.0)) & ~np.isnan(cells)]
+    wrong = cells[_is_not_zero_one(cells)]
     if len(wrong):
         raise ValueError(f"column {column.name} holds {wrong[0]:g}, not among its values {column.values}.")
 

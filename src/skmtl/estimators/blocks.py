@@ -12,22 +12,19 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import validate_data
 
 from skmtl._cluster import DaskRows
+from skmtl._numbers import check_plain, check_sparse, check_unmasked, gaps_of_mask, numbers_in
 from skmtl._rows import LARGE, MemoryRows, Rows
 from skmtl._validation import (
     MANY_COLUMNS,
     NO_TARGET,
     check_columns,
     check_features,
-    check_plain,
     check_rows,
-    check_sparse,
     check_task_names,
     check_tasks,
     check_weight,
-    gaps_of_mask,
     is_dask,
     match_tasks,
-    numbers_in,
 )
 from skmtl.targets import (
     BlockLabels,
@@ -108,7 +105,7 @@ def open_on_cluster(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: A
         columns["weight"] = sample_weight
     names = check_task_names(y, labels.shape[1] if labels.ndim == 2 else 1)
     if tasks is not None:
-        _check_mask("tasks", _example(tasks))
+        _check_mask("tasks", tasks)
         values = getattr(tasks, "values", tasks)
         if reset:
             found = np.asarray(da.unique(values))
@@ -138,8 +135,8 @@ def _labels(estimator: Any, y: Any) -> Any:
 
 
 def _classes(y: Any) -> Any:
-    _check_mask("y", _example(y))
-    return y if is_dask(y) else np.asarray(numbers_in(y))
+    _check_mask("y", y)
+    return y if is_dask(y) else np.asarray(y)
 
 
 def _numbers(y: Any) -> Any:
@@ -155,16 +152,15 @@ def _numbers(y: Any) -> Any:
 
 def _check_types(name: str, values: Any) -> None:
     """Refuse hidden entries, dates and complex numbers, also in Dask collections."""
-    check_plain(name, example := _example(values))
-    _check_mask(name, example)
+    check_plain(name, _example(values))
+    _check_mask(name, values)
 
 
-def _check_mask(name: str, example: Any) -> None:
+def _check_mask(name: str, values: Any) -> None:
     """Refuse hidden entries; of a masked Dask array, which may have some, nobody knows before it is read."""
-    if isinstance(example, np.ma.MaskedArray):
-        check_plain(name, example)
-        if example.size == 0:
-            raise ValueError(f"{name} is a masked Dask array; fill it with dask.array.ma.filled, or drop those rows.")
+    check_unmasked(name, example := _example(values))
+    if is_dask(values) and isinstance(example, np.ma.MaskedArray):
+        raise ValueError(f"{name} is a masked Dask array; fill it with dask.array.ma.filled, or drop those rows.")
 
 
 def _example(values: Any) -> Any:
@@ -249,6 +245,4 @@ def _array(X: Any) -> Any:
     """The array of a data frame; anything else as it is."""
     if isinstance(X, pd.DataFrame):
         return np.asarray(numbers_in(X))
-    if np.iscomplexobj(X):
-        raise ValueError("X has complex numbers, which are not supported; pass their parts as features.")
     return check_sparse("X", X) if sparse.issparse(X) else X

@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.base import is_classifier
 
 from skmtl._linalg import Array
+from skmtl._numbers import check_unmasked
 from skmtl._parameters import check_count
 from skmtl._validation import (
     MANY_COLUMNS,
@@ -21,7 +22,6 @@ from skmtl._validation import (
     check_targets,
     check_task_names,
     check_tasks,
-    check_unmasked,
     check_weight,
     is_dask,
 )

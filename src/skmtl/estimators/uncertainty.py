@@ -9,8 +9,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skmtl._linalg import Array
+from skmtl._numbers import gaps_of_mask, read_numbers
 from skmtl._parameters import is_number
-from skmtl._validation import check_columns, gaps_of_mask, is_dask, plain_names, read_numbers
+from skmtl._validation import check_columns, is_dask, plain_names
 from skmtl.estimators.blocks import open_rows
 from skmtl.estimators.evidence import Evidence
 from skmtl.estimators.predict import Predict, coefficients

@@ -17,9 +17,9 @@ from scipy import linalg, sparse
 from sklearn.utils import check_random_state
 
 from skmtl._linalg import TINY, Array, eigvalsh, not_psd
+from skmtl._numbers import check_plain, check_sparse
 from skmtl._parameters import check_count
 from skmtl._rows import Rows, as_rows
-from skmtl._validation import check_plain, check_sparse
 from skmtl.features.kernels import kernel_diagonal
 
 Evaluate = Callable[[Any, Any], Array]

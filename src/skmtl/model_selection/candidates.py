@@ -10,8 +10,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 from skmtl._linalg import Array
+from skmtl._numbers import check_plain
 from skmtl._parameters import check_positive
-from skmtl._validation import check_plain
 from skmtl.estimators.base import make_effort
 from skmtl.features import KERNELS, Kernel, check_kernel, middle_row
 from skmtl.penalties import Independent, StructurePenalty, check_penalty

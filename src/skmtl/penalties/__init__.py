@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skmtl._linalg import Array, eigvalsh, inverse_spd, symmetric_part
+from skmtl._numbers import read_numbers
 from skmtl._parameters import check_positive
-from skmtl._validation import read_numbers
 from skmtl.penalties.base import StructurePenalty, StructureStep
 from skmtl.penalties.cluster import Cluster
 from skmtl.penalties.features import Features

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skmtl._linalg import Array, eigvalsh, inverse_spd, spectral_map, symmetric_part
+from skmtl._numbers import check_plain
 from skmtl._parameters import check_positive, is_number
-from skmtl._validation import check_plain
 from skmtl.penalties.independent import KnownStructure
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skmtl._linalg import Array
-from skmtl._validation import check_plain
+from skmtl._numbers import check_plain
 from skmtl.penalties.base import StructurePenalty, StructureStep
 
 

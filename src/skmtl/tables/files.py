@@ -174,17 +174,19 @@ def write_table(frame: pd.DataFrame, path: PathLike) -> None:
 def _for_parquet(frame: pd.DataFrame) -> pd.DataFrame:
     """The same table, with columns as text whose values have no type in common."""
     frame = frame.rename(columns=str)
+    check_unique_names("the table", list(frame.columns))
     mixed = [name for name in frame.columns if not _has_one_type(frame[name])]
     return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in mixed})
 
 
 def _has_one_type(column: "pd.Series[Any]") -> bool:
     """Whether Parquet can hold a column."""
-    if not pd.api.types.is_object_dtype(column.dtype):
+    values = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
+    if not pd.api.types.is_object_dtype(values.dtype):
         return True
     pyarrow = import_extra("pyarrow", "app")
     try:
-        pyarrow.array(column, from_pandas=True)
+        pyarrow.array(values, from_pandas=True)
     except (pyarrow.ArrowException, OverflowError):
         return False
     return True

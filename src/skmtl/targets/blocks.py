@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skmtl._linalg import Array
+from skmtl._numbers import float_array
 from skmtl._rows import Rows
-from skmtl._validation import check_weight_sizes, float_array
+from skmtl._validation import check_weight_sizes
 from skmtl.targets.layout import TableLabels
 from skmtl.targets.scaling import Scaling, TaskStats
 

@@ -9,7 +9,8 @@ from scipy.special import expit, log_expit, softmax
 from sklearn.utils.validation import column_or_1d
 
 from skmtl._linalg import Array
-from skmtl._validation import check_classes, gaps_of_mask, numbers_in, plain_names
+from skmtl._numbers import gaps_of_mask, numbers_in
+from skmtl._validation import check_classes, plain_names
 
 MANY_CLASSES = "y has {} classes; in long format all tasks share the same two."
 INDICATOR_ERROR = "y has several columns that are not 0/1; pass one column of classes or an indicator matrix."
@@ -125,7 +126,14 @@ def find_classes(start: int, X: Any, *, y: Any, weight: Any = None, **columns: A
 
 def merge_classes(one: ClassesFound, other: ClassesFound) -> ClassesFound:
     """The classes of both blocks."""
-    return ClassesFound(*(np.union1d(*pair) for pair in zip(one, other, strict=True)))
+    return ClassesFound(*(_merge_kinds(*pair) for pair in zip(one, other, strict=True)))
+
+
+def _merge_kinds(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+    if one.dtype.kind == other.dtype.kind:
+        return np.union1d(one, other)
+    # As they would be judged in one block.
+    return np.unique(check_classes(np.concatenate([part.astype(object) for part in (one, other)])))
 
 
 def make_coding(found: ClassesFound) -> ClassCoding:
