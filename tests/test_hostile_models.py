@@ -174,6 +174,22 @@ def test_an_array_that_is_not_there_under_another_name(content, tmp_path):
     refuse(tmp_path / "bad.skops", packed({**contents, "x": array_of((10**15,), body=bytes(100))}), "shape")
 
 
+@pytest.mark.parametrize("descr", ["<U0", "|S0", "|V0"])
+def test_a_billion_entries_without_bytes(content, tmp_path, descr):
+    contents = parts(content)
+    bad = packed({**contents, first_array(contents): array_of((10**9,), descr)})
+    refuse(tmp_path / "bad.skops", bad, "shape")
+
+
+@pytest.mark.parametrize("name", ["bytes_", "void"])
+def test_a_number_that_becomes_as_many_bytes(content, tmp_path, name):
+    node = {"__class__": name, "__module__": "numpy", "__loader__": "NdArrayNode", "type": "numpy", "file": "x.npy"}
+    contents = with_attribute(parts(content), node)
+    number = array_of((), body=struct.pack("<d", 50e6)), array_of((), "<i8", struct.pack("<q", 50_000_000))
+    for body in number:
+        refuse(tmp_path / "bad.skops", packed({**contents, "x.npy": body}), "become bytes")
+
+
 def test_a_device_is_no_model():
     with pytest.raises(ValueError, match="device"):
         load_model("/dev/zero")

@@ -3,7 +3,7 @@
 import math
 import sys
 import zipfile
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,8 @@ import numpy as np
 REFERENCES, FREE_REFERENCES = 10, 100_000
 # How skops calls what it reads parts with, beside that of arrays: a sparse matrix is an archive, which may be packed.
 SPARSE, BYTES = "SparseMatrixNode", ("BytesNode", "BytearrayNode")
+# Types of which NumPy makes as many bytes as a number says.
+LENGTHS = ("bytes_", "void")
 
 
 def check_sizes(archive: zipfile.ZipFile, size: int) -> None:
@@ -19,20 +21,29 @@ def check_sizes(archive: zipfile.ZipFile, size: int) -> None:
         raise ValueError("its parts would be larger than the file")
 
 
+class _Part(NamedTuple):
+    """A part of an archive, how it is read and what becomes of it, and the number of the node that says so."""
+
+    name: str
+    loader: Any
+    becomes: Any
+    number: Any
+
+
 def check_parts(archive: zipfile.ZipFile, schema: Any, size: int) -> None:
     """Refuse a schema whose parts, one for every node that names one, need more memory than the archive's size."""
     named = _named_parts(schema)
-    if sum(archive.getinfo(name).file_size for _, _, name in named) > size:
+    if sum(archive.getinfo(part.name).file_size for part in named) > size:
         raise ValueError("its parts would be larger than the file")
-    for loader, _, name in named:
-        if loader == SPARSE:
-            raise ValueError(f"{name} is a sparse matrix, which no model holds")
-        if loader not in BYTES:
-            _check_array(archive, name)
+    for part in named:
+        if part.loader == SPARSE:
+            raise ValueError(f"{part.name} is a sparse matrix, which no model holds")
+        if part.loader not in BYTES:
+            _check_array(archive, part)
 
 
-def _named_parts(schema: Any) -> set[tuple[Any, Any, str]]:
-    """How a part is read, by which node, and its name; what is written twice with one number is read once."""
+def _named_parts(schema: Any) -> set[_Part]:
+    """The parts that nodes name; what is written twice with one number is read once."""
     waiting, found = [schema], set()
     while waiting:
         node = waiting.pop()
@@ -40,22 +51,25 @@ def _named_parts(schema: Any) -> set[tuple[Any, Any, str]]:
             # Of a dict with a key "file" the value is a node.
             if isinstance(node.get("file"), str):
                 # Without a number every node is another.
-                found.add((node.get("__loader__"), node.get("__id__") or object(), node["file"]))
+                number = node.get("__id__") or object()
+                found.add(_Part(node["file"], node.get("__loader__"), node.get("__class__"), number))
             waiting.extend(node.values())
         elif isinstance(node, list):
             waiting.extend(node)
     return found
 
 
-def _check_array(archive: zipfile.ZipFile, name: str) -> None:
-    """An array must be there as its header says."""
-    with archive.open(name) as stream:
+def _check_array(archive: zipfile.ZipFile, part: _Part) -> None:
+    """An array must be there as its header says, and no length of something else."""
+    with archive.open(part.name) as stream:
         version = np.lib.format.read_magic(stream)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, _, dtype = read(stream)
-    # In Python's numbers, which do not overflow.
-    if dtype.hasobject or math.prod(shape) * dtype.itemsize > archive.getinfo(name).file_size:
-        raise ValueError(f"{name} says that it has the shape {shape}, and is too small for that")
+    # In Python's numbers, which do not overflow; what has no bytes may be many lines of text all the same.
+    if dtype.hasobject or math.prod(shape) * max(dtype.itemsize, 1) > archive.getinfo(part.name).file_size:
+        raise ValueError(f"{part.name} says that it has the shape {shape}, and is too small for that")
+    if part.becomes in LENGTHS and dtype.type.__name__ != part.becomes:
+        raise ValueError(f"{part.name} holds numbers, and would become bytes")
 
 
 def check_references(schema: Any) -> None:
