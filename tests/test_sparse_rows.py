@@ -137,6 +137,36 @@ def test_entries_at_places_that_there_are_not_are_refused(where, rng):
         MultiTaskRegressor(kernel="rbf", n_components=9).fit(X, Y).predict(rows)
 
 
+def misplaced_block(X):
+    rows = sparse.bsr_array(X, blocksize=(5, 5))
+    rows.indices[0] = 1
+    return rows
+
+
+def misplaced_list(X):
+    rows = sparse.lil_array(X)
+    rows.rows[0] = [*rows.rows[0][:-1], X.shape[1]]
+    return rows
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("make", [misplaced_block, misplaced_list])
+def test_entries_of_other_forms_at_places_that_there_are_not_are_refused(make, rng):
+    X, Y = table(rng)
+    with pytest.raises(ValueError, match="X is a sparse matrix of shape .* with entries at places"):
+        MultiTaskRegressor(kernel="rbf", n_components=9).fit(make(X), Y)
+
+
+@pytest.mark.usefixtures("large")
+def test_text_in_sparse_rows_is_refused(rng):
+    X, Y = table(rng)
+    rows = sparse.csr_array(X)
+    rows.data = rows.data.astype(object)
+    rows.data[3] = "a"
+    with pytest.raises(ValueError, match="X holds text such as 'a' where numbers are needed"):
+        MultiTaskRegressor(kernel="rbf", n_components=9).fit(rows, Y)
+
+
 def test_complex_sparse_landmarks_and_rows_are_refused(rng):
     X, Y = table(rng)
     other = sparse.csr_array(X * 1j)

@@ -73,10 +73,14 @@ def check_sparse(name: str, X: Any) -> Any:
         raise ValueError(f"Complex data not supported: {name} has complex numbers.")
     _check_indices(name, X)
     rows = X.tocsr()
+    if rows is not X:
+        # What forms without indices of their own say of places shows here.
+        _check_indices(name, rows)
     index = np.int32 if max(rows.nnz, *rows.shape) <= np.iinfo(np.int32).max else np.int64
     places = (part.astype(index, copy=False) for part in (rows.indices, rows.indptr))
     # An array of our own, which does not believe what SciPy noted about the user's before it was changed.
-    rows = sparse.csr_array((rows.data.astype(np.float64, copy=False), *places), shape=rows.shape)
+    data = as_float(name, rows.data.astype, np.float64, copy=False)
+    rows = sparse.csr_array((data, *places), shape=rows.shape)
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
