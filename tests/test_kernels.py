@@ -96,6 +96,13 @@ def test_gammas_lie_around_one_over_the_median_distance(name, distances, make, r
     np.testing.assert_allclose(small, large, rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["rbf", "laplacian"])
+@pytest.mark.parametrize("far", [0.0, 1e8, 1e10])
+def test_gammas_of_sparse_rows_far_from_zero_are_those_of_dense_ones(far, name, rng):
+    X = rng.standard_normal((30, 3)) + far
+    np.testing.assert_allclose(default_gammas(name, sparse.csr_array(X)), default_gammas(name, X), rtol=1e-9)
+
+
 @pytest.mark.parametrize("kernel", [*sorted(set(KERNELS) - {"rbf", "laplacian"}), np.dot])
 def test_other_kernels_keep_their_own_gamma(kernel, rng):
     assert default_gammas(kernel, rows(rng)) == [None]
@@ -128,7 +135,7 @@ def test_a_gaussian_knows_rows_that_are_repeated_or_nearly_so(gamma, unit, rng):
 @pytest.mark.parametrize("entries", [10, 2**22])
 @pytest.mark.parametrize("other", [sparse.csr_array, np.asarray])
 def test_gaussians_of_sparse_rows_far_from_zero_keep_their_digits(entries, other, rng, monkeypatch):
-    """Made dense a few at a time; products of such rows would leave four digits of the distances."""
+    """From differences of some pairs at a time; products of such rows would leave four digits of the distances."""
     monkeypatch.setattr(kernels, "BLOCK_ENTRIES", entries)
     X, Z = (np.where(rng.random((n, 3)) < 0.6, 1e6 + rng.standard_normal((n, 3)), 0.0) for n in (17, 8))
     X[:5] = Z[:5] + 0.5 * (Z[:5] > 0.0)
@@ -136,24 +143,47 @@ def test_gaussians_of_sparse_rows_far_from_zero_keep_their_digits(entries, other
     assert np.count_nonzero(exact > 0.1) >= 5
     found = kernels.gaussian(sparse.csr_array(X), other(Z), {"gamma": 0.5})
     np.testing.assert_allclose(found, exact, rtol=1e-12, atol=1e-300)
-    assert kernels.gaussian_error(sparse.csr_array(X), {"gamma": 0.5}) == 1.0
 
 
-def test_sparse_rows_stay_sparse_where_products_have_enough_digits(rng, monkeypatch):
-    """Counts of words may have products a hundred times the width squared; how wrong that is, is said.
+@pytest.mark.parametrize("size", [0.0, 1e3, 1e9])
+def test_squared_distances_of_sparse_rows_have_their_digits(size, rng):
+    """Wherever the rows are, and however near one another: four digits are lost at most."""
+    X = np.where(rng.random((30, 5)) < 0.8, size + rng.standard_normal((30, 5)), 0.0)
+    X[1::2] = X[::2] + np.logspace(-6, 0, 15)[:, None] * (X[::2] != 0.0)
+    exact = ((X[:, None] - X) ** 2).sum(axis=2)
+    rows = sparse.csr_array(X)
+    for found in (kernels.squared_distances(rows), kernels.squared_distances(rows, rows.copy())):
+        np.testing.assert_allclose(found, exact, rtol=1e-11, atol=1e-300)
 
-    Every other row is near the one before it, and the last digits of their products count.
-    """
-    counts = rng.poisson(0.5, size=(30, 40)) * rng.uniform(1.0, 1.1, 40)
-    counts[1::2] = counts[::2] + 0.02 * (counts[::2] > 0.0) * rng.random((15, 40))
+
+def test_of_sparse_rows_only_those_near_one_another_are_looked_at_again(rng, monkeypatch):
+    """Counts of words, where most squared distances are as large as the squared norms."""
+    pairs, again = set(), kernels._squared_differences
+
+    def seen(X, Z, i, j):
+        pairs.update(zip(i.tolist(), j.tolist(), strict=True))
+        return again(X, Z, i, j)
+
+    monkeypatch.setattr(kernels, "_squared_differences", seen)
+    counts = np.where(rng.random((30, 400)) < 0.05, rng.integers(1, 30, size=(30, 400)), 0).astype(float)
+    counts[7] = counts[3] + 0.01 * (counts[3] > 0.0)
     X, params = sparse.csr_array(counts), {"gamma": 100.0}
-    error = kernels.gaussian_error(X, params)
-    assert 1000.0 < error < kernels.LARGEST_SPARSE_PRODUCTS
-    monkeypatch.setattr(kernels, "_squared_distances", None)
-    found = kernels.gaussian(X, X, params)
     exact = np.exp(-100.0 * ((counts[:, None] - counts) ** 2).sum(axis=2))
-    assert 0.1 < exact[0, 1] < 1.0
-    np.testing.assert_allclose(found, exact, rtol=0.0, atol=4.0 * error * np.finfo(float).eps)
+    assert 0.1 < exact[3, 7] < 1.0
+    np.testing.assert_allclose(kernels.gaussian(X, X, params), exact, rtol=1e-11)
+    assert pairs == {(i, i) for i in range(30)} | {(3, 7), (7, 3)}
+
+
+@pytest.mark.parametrize("gamma", [1e-3, 1.0, 1e2])
+@pytest.mark.parametrize("spread", [1e-3, 0.3, 1.0])
+@pytest.mark.parametrize("make", [sparse.csr_array, np.asarray])
+def test_a_gaussian_is_no_more_wrong_than_is_said(make, spread, gamma, rng):
+    """On both sides of the limits from which distances are taken from differences."""
+    X = 30.0 + spread * rng.standard_normal((20, 4))
+    error = np.finfo(float).eps * kernels.gaussian_error(make(X), {"gamma": gamma})
+    wide = X.astype(np.longdouble)
+    exact = np.exp(-gamma * ((wide[:, None] - wide) ** 2).sum(axis=2)).astype(float)
+    np.testing.assert_allclose(kernels.gaussian(make(X), make(X), {"gamma": gamma}), exact, rtol=0.0, atol=4.0 * error)
 
 
 @pytest.mark.parametrize("products", [1e2, 1e3, 9e3, 1e5, 9e5, 1e7])
@@ -182,28 +212,6 @@ def test_the_error_of_a_kernel_is_allowed_for_where_its_eigenvalues_are_judged()
             assert len(KernelDesign(K.copy(), np.ones(n), intercept=False, error=1e-11).values) == n - 1
         with pytest.raises(ValueError, match="not positive semidefinite"):
             KernelDesign(K.copy(), np.ones(n), intercept=False)
-
-
-@pytest.mark.parametrize("limit", [1e4, 1e3])
-def test_of_sparse_rows_those_far_away_alone_are_made_dense(limit, rng, monkeypatch):
-    """Two rows have nothing in common with the others, and something with one another."""
-    made, dense = [], kernels._dense
-    monkeypatch.setattr(kernels, "_dense", lambda rows: made.append(rows.shape[0]) or dense(rows))
-    monkeypatch.setattr(kernels, "LARGEST_SPARSE_PRODUCTS", limit)
-    X = np.where(rng.random((30, 40)) < 0.2, rng.standard_normal((30, 40)), 0.0)
-    X[4], X[9] = 1e9 + X[3], 1e9 + X[3] + 0.25 * (np.arange(40) < 2)
-    # Just below and just above the limit, and close to one another.
-    X[20], X[21] = np.sqrt(limit / 0.5) * np.eye(40)[5] * (1.0 + np.array([[-1e-5], [1e-5]]))
-    exact = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
-    assert 0.1 < exact[4, 9] < 0.95
-    assert exact[20, 21] > 0.1
-    rows = sparse.csr_array(X)
-    error = kernels.gaussian_error(rows, {"gamma": 0.5})
-    assert 0.99 * limit < error < 1.0 + limit
-    found = kernels.gaussian(rows, rows, {"gamma": 0.5})
-    np.testing.assert_allclose(found, exact, rtol=0.0, atol=4.0 * error * np.finfo(float).eps)
-    np.testing.assert_allclose(found[4], exact[4], rtol=1e-12)
-    assert made == [3, 3]
 
 
 @pytest.mark.parametrize("params", [{}, {"n_components": 9, "random_state": 0}])

@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler
 from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV, load_model, save_model
 from skmtl.estimators.clean import clean
 from skmtl.features import KERNELS, KernelMap, NystroemMap, make_feature_map
-from skmtl.features.kernels import is_narrow
-from skmtl.features.metric import DIFFERENTIABLE, SCALABLE, slope_blocks
+from skmtl.features.kernels import LARGEST_PRODUCTS
+from skmtl.features.metric import DIFFERENTIABLE, SCALABLE, scale_from_slopes, slope_blocks
 from skmtl.losses import Square
 from skmtl.model_selection import metric_choice
 from skmtl.model_selection.metric_choice import MetricSource, check_metric_rounds, check_rules
@@ -91,8 +91,9 @@ def test_slopes_of_narrow_and_of_wide_gaussians_are_what_the_formula_says(rng):
     """On both sides of the width where differences of features take the place of products."""
     X, coef = rng.standard_normal((20, 3)), rng.standard_normal((20, 2))
     narrow, wide = (make_feature_map("rbf", gamma=gamma).fit(X) for gamma in (30.0, 3.0))
-    assert is_narrow(X, 30.0)
-    assert not is_narrow(X, 3.0)
+    squares = np.max((X - X.mean(axis=0)) ** 2, axis=0)
+    assert np.unique(30.0 * squares > LARGEST_PRODUCTS).tolist() == [False, True]
+    assert np.all(3.0 * squares < LARGEST_PRODUCTS)
     for fitted in (narrow, wide):
         differences = X[:, None] - X
         gamma = fitted.params["gamma"]
@@ -113,17 +114,19 @@ def test_slopes_of_narrow_gaussians_of_sparse_rows_keep_their_digits(rng):
     np.testing.assert_allclose(slopes, expected, rtol=0.0, atol=1e-11 * np.abs(expected).max())
 
 
-def test_sparse_rows_are_asked_for_their_width_without_a_copy_of_them(rng, monkeypatch):
-    """Landmarks say how narrow a Gaussian is; the rows themselves are many."""
-    X = sparse.csr_array(rng.standard_normal((50, 3)))
-    fitted = make_feature_map("rbf", landmarks=X[:4]).fit(X)
-    seen, asked = type(fitted).seen, []
-    monkeypatch.setattr(type(fitted), "seen", lambda self, rows: asked.append(rows.shape[0]) or seen(self, rows))
-    K = fitted.transform(X)
-    monkeypatch.setattr(type(fitted), "transform", lambda self, rows: K)
-    asked.clear()
-    list(slope_blocks(fitted, np.ones((4, 1)), X))
-    assert asked == [4]
+@pytest.mark.parametrize("power", ["laplacian", "rbf"])
+@pytest.mark.parametrize("far", [0.0, 1e8, 1e10])
+def test_scales_of_sparse_rows_far_from_zero_are_those_of_dense_ones(far, power, rng, monkeypatch):
+    """Some features are always there, others seldom, and one only where rows have no weight."""
+    monkeypatch.setattr("skmtl.features.metric.BLOCK_ENTRIES", 50)
+    X = far + rng.standard_normal((40, 5)) * [1.0, 2.0, 0.1, 1.0, 1.0]
+    X[rng.random(40) < 0.5, 3], X[10:, 4] = 0.0, 0.0
+    weight, squares = np.where(np.arange(40) < 10, 0.0, 1.0), np.array([0.3, 1.0, 0.2, 0.1, 0.1])
+    found, expected = (scale_from_slopes(squares, one, weight, power) for one in (sparse.csr_array(X), X))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    share = weight / weight.sum()
+    spread = np.sqrt(share @ (X - share @ X) ** 2) ** SCALABLE[power]
+    assert np.isclose(found ** SCALABLE[power] @ spread, spread.sum(), rtol=1e-6)
 
 
 def test_slopes_of_sparse_rows_are_those_of_dense_ones(rng):

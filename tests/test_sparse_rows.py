@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 import skmtl.estimators.blocks
-from skmtl import MultiTaskRegressor
+from skmtl import MultiTaskClassifier, MultiTaskRegressor, MultiTaskRegressorCV
 from skmtl._numbers import check_sparse
 from skmtl.features import KERNELS, KernelMap
 
@@ -103,6 +104,31 @@ def test_kernels_see_what_sparse_rows_say(kernel, model, form, rng):
     assert bytes_of(rows) == before
 
 
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("kernel", FITTED)
+def test_tasks_with_rows_of_their_own_are_those_of_dense_rows(kernel, model, rng):
+    X, Y = table(rng)
+    tasks, classes = rng.integers(0, 3, 30), np.where(Y[:, 0] > 0.0, "yes", "no")
+    params = {"kernel": kernel, "gamma": 0.1, "alpha": 0.1, **MODELS[model]}
+    for est, y in ((MultiTaskRegressor(**params), Y[:, 0]), (MultiTaskClassifier(loss="square", **params), classes)):
+        found, expected = (
+            clone(est).fit(rows, y, tasks=tasks).score(rows, y, tasks=tasks) for rows in (sparse.csr_array(X), X)
+        )
+        assert np.isclose(found, expected, rtol=1e-6)
+
+
+def test_searches_of_tasks_with_sparse_rows_of_their_own_have_a_score(rng):
+    X, Y = table(rng)
+    search = MultiTaskRegressorCV(alphas=[0.1], mus=[0.9], kernel="linear", cv=3)
+    tasks = rng.integers(0, 3, 30)
+    found, expected = (
+        clone(search).fit(rows, Y[:, 0], tasks=tasks).score(rows, Y[:, 0], tasks=tasks)
+        for rows in (sparse.csr_array(X), X)
+    )
+    assert np.isclose(found, expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("kernel", FITTED)
@@ -153,7 +179,7 @@ def misplaced_list(X):
 @pytest.mark.parametrize("make", [misplaced_block, misplaced_list])
 def test_entries_of_other_forms_at_places_that_there_are_not_are_refused(make, rng):
     X, Y = table(rng)
-    with pytest.raises(ValueError, match="X is a sparse matrix of shape .* with entries at places"):
+    with pytest.raises(ValueError, match=r"X is a sparse matrix of shape .* with entries at places"):
         MultiTaskRegressor(kernel="rbf", n_components=9).fit(make(X), Y)
 
 

@@ -22,8 +22,8 @@ from scipy.spatial.distance import cdist, pdist, squareform
 
 from skmtl._linalg import TINY, Array, cholesky, inverse_from_factor
 from skmtl.features.kernel_maps import middle_row
-from skmtl.features.kernels import is_narrow
-from skmtl.features.metric import SCALABLE, dense_columns
+from skmtl.features.kernels import too_wide
+from skmtl.features.metric import SCALABLE, dense_blocks, dense_columns
 
 # Kernels of a weighted sum of distances along the features, and what SciPy calls these.
 SEPARABLE = {"laplacian": "cityblock", "rbf": "sqeuclidean"}
@@ -48,13 +48,21 @@ def roughness(kernel: str, X: Any, scale: Array, gamma: float, weights: Sequence
 
     The W are made of the kernel of inverse width ``gamma``, and vanish where rows are far from one another.
     """
-    Z = dense_columns(X, slice(None), scale)
+    return list(np.concatenate([_roughness(kernel, Z, gamma, weights) for Z in dense_blocks(X, scale)], axis=1))
+
+
+def _roughness(kernel: str, Z: Array, gamma: float, weights: Sequence[Array]) -> Array:
+    """The same along a block of features, of shape (number of W, block)."""
     Z = Z - middle_row(Z)
-    if kernel == "laplacian" or is_narrow(Z, gamma):
+    near = ~too_wide(Z, gamma) if kernel == "rbf" else np.zeros(Z.shape[1], dtype=bool)
+    rough, some = np.empty((len(weights), Z.shape[1])), Z[:, near]
+    rough[:, near] = [2.0 * (np.sum(some * (W @ some), axis=0) - W.sum(axis=1) @ some**2) for W in weights]
+    if not near.all():
         # Pairs of rows in the order of pdist, one feature at a time.
         pairs = np.array([squareform(W, force="tovector", checks=False) for W in weights])
-        return list(-2.0 * np.array([pairs @ pdist(column[:, None], SEPARABLE[kernel]) for column in Z.T]).T)
-    return [np.asarray(2.0 * (np.sum(Z * (W @ Z), axis=0) - W.sum(axis=1) @ Z**2)) for W in weights]
+        columns = Z[:, ~near].T[:, :, None]
+        rough[:, ~near] = -2.0 * np.array([pairs @ pdist(column, SEPARABLE[kernel]) for column in columns]).T
+    return rough
 
 
 def scale_from_evidence(scale: Array, explained: Array, expected: Array, kernel: str) -> Array:

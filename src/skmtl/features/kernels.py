@@ -11,16 +11,16 @@ intercepts on all rows do, make the same functions of both, up to constants.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from math import comb
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial.distance import cdist
-from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances, rbf_kernel
+from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
-from skmtl._linalg import Array
+from skmtl._linalg import Array, Mask
 from skmtl._parameters import is_function
 
 # A name that scikit-learn's ``pairwise_kernels`` knows, "precomputed", or a function of two rows.
@@ -33,56 +33,60 @@ LARGEST_DEGREE = 8
 # Squared norms of rows, times gamma, above which products of rows cost a Gaussian more than two digits: its distances
 # are then taken from differences, some times slower.
 LARGEST_PRODUCTS = 100.0
-# The same for sparse rows, of which those beyond it are made dense for that, at a cost. Four digits are lost below it;
-# two more, and rounding would hide most of the eigenvalues that tell kernels that are not positive semidefinite.
-LARGEST_SPARSE_PRODUCTS = 1e4
-# Numbers of sparse rows that are dense at a time.
+# Squared distances of sparse rows from products, relative to their squared norms, below which four digits are lost.
+NEAR = 1e-4
+# Numbers of features that are held at a time.
 BLOCK_ENTRIES = 2**22
 
 Params = Mapping[str, float]
 
 
 def gaussian(X: Any, Z: Any, params: Params) -> Array:
-    """exp(-gamma |x - z|^2) of rows near zero, with the digits of narrow ones."""
+    """exp(-gamma |x - z|^2) of rows near zero, or of sparse ones, with the digits of narrow ones."""
     gamma, some_sparse = params["gamma"], sparse.issparse(X) or sparse.issparse(Z)
-    narrow = is_narrow(Z, gamma, LARGEST_SPARSE_PRODUCTS if some_sparse else LARGEST_PRODUCTS)
-    if narrow and not some_sparse:
-        return np.asarray(np.exp(-gamma * cdist(X, Z, "sqeuclidean")))
-    K = np.asarray(rbf_kernel(X, Z, gamma))
-    if narrow:
-        # A pair of which one row is nearer is far apart, or both are near the limit, where products have enough digits.
-        far, other = (np.flatnonzero(_products(some, gamma) > LARGEST_SPARSE_PRODUCTS) for some in (X, Z))
-        K[np.ix_(far, other)] = np.exp(-gamma * _squared_distances(X[far], Z[other]))
-    return K
+    narrow = not some_sparse and bool(np.any(_products(Z, gamma) > LARGEST_PRODUCTS))
+    K = cdist(X, Z, "sqeuclidean") if narrow else squared_distances(X, Z)
+    K *= -gamma
+    return np.asarray(np.exp(K, out=K))
 
 
 def gaussian_error(X: Any, params: Params) -> float:
     """Errors of squared distances that are taken from products of rows are relative to the products."""
-    products = _products(X, params["gamma"])
+    largest = float(np.max(_products(X, params["gamma"]), initial=0.0))
     if sparse.issparse(X):
-        # Only those that are far away have distances from differences.
-        products = products[products <= LARGEST_SPARSE_PRODUCTS]
-    elif is_narrow(X, params["gamma"]):
-        products = products[:0]
-    return 1.0 + float(np.max(products, initial=0.0))
+        # Where those are larger, distances that count are from differences.
+        return 1.0 + min(largest, 1.0 / NEAR)
+    return 1.0 + largest if largest <= LARGEST_PRODUCTS else 1.0
 
 
-def is_narrow(X: Any, gamma: float, largest: float = LARGEST_PRODUCTS) -> bool:
-    """Whether a Gaussian shows what squared distances lose when they are taken from products of rows."""
-    return bool(np.any(_products(X, gamma) > largest))
+def squared_distances(X: Any, Z: Any = None) -> Array:
+    """|x - z|^2 from products of rows; from differences of sparse ones that are near one another beside their size."""
+    D = np.asarray(euclidean_distances(X, Z, squared=True))
+    Z = X if Z is None else Z
+    if not (sparse.issparse(X) or sparse.issparse(Z)):
+        return D
+    X, Z = sparse.csr_array(X), sparse.csr_array(Z)
+    one, other = _products(X, NEAR), _products(Z, NEAR)
+    step = max(BLOCK_ENTRIES // Z.shape[0], 1)
+    for start in range(0, X.shape[0], step):
+        rows = slice(start, start + step)
+        i, j = np.nonzero(D[rows] < one[rows, None] + other)
+        D[rows][i, j] = _squared_differences(X[rows], Z, i, j)
+    return D
 
 
-def _squared_distances(X: Any, Z: Any) -> Array:
-    """|x - z|^2 from differences of the features, of shape (n, m), of rows that are made dense a few at a time."""
-    found, step = np.empty((X.shape[0], Z.shape[0])), max(BLOCK_ENTRIES // X.shape[1], 1)
-    for i in range(0, X.shape[0], step):
-        for j in range(0, Z.shape[0], step):
-            found[i : i + step, j : j + step] = cdist(_dense(X[i : i + step]), _dense(Z[j : j + step]), "sqeuclidean")
+def _squared_differences(X: Any, Z: Any, i: NDArray[np.intp], j: NDArray[np.intp]) -> Array:
+    """|x - z|^2 of pairs of sparse rows, of shape (len(i),), some pairs at a time."""
+    found, step = np.empty(len(i)), max(BLOCK_ENTRIES * X.shape[0] // max(X.nnz, 1), 1)
+    for start in range(0, len(i), step):
+        pairs = slice(start, start + step)
+        found[pairs] = _products(X[i[pairs]] - Z[j[pairs]], 1.0)
     return found
 
 
-def _dense(X: Any) -> Array:
-    return np.asarray(X.toarray() if sparse.issparse(X) else X)
+def too_wide(values: Array, gamma: float) -> Mask:
+    """Features, (d,), whose values reach so far from zero that products cost a Gaussian's differences two digits."""
+    return np.sqrt(gamma) * np.max(np.abs(values), axis=0) > np.sqrt(LARGEST_PRODUCTS)
 
 
 def _products(X: Any, gamma: float) -> Array:
@@ -142,7 +146,7 @@ class KernelFacts:
 _POLYNOMIAL = KernelFacts(("gamma", "degree", "coef0"), positive=False, polynomial=True, error=polynomial_error)
 _GAUSSIAN = KernelFacts(
     ("gamma",),
-    distances=partial(euclidean_distances, squared=True),
+    distances=squared_distances,
     of_differences=True,
     evaluate=gaussian,
     error=gaussian_error,

@@ -19,7 +19,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from skmtl._linalg import TINY, Array
 from skmtl.features.base import FeatureMap
-from skmtl.features.kernels import BLOCK_ENTRIES, is_narrow
+from skmtl.features.kernels import BLOCK_ENTRIES, too_wide
 
 Params = Mapping[str, Any]
 # P and Q, of shape (n, m), such that dk(x, y)/dx_k = P y_k - Q x_k; a Q of None is zero.
@@ -121,25 +121,28 @@ def _slope_blocks(feature_map: Any, coef: Array, X: Any) -> Iterator[Array]:
     K = feature_map.transform(X)
     step = max(BLOCK_ENTRIES // (max(points.shape[0], X.shape[0]) * coef.shape[1]), 1)
     blocks = [slice(start, start + step) for start in range(0, n_features, step)]
-    # Products of rows cost narrow Gaussians the digits of their slopes, also where the rows are sparse.
-    narrow = name in LOG_SLOPES and is_narrow(feature_map.seen(points), params["gamma"])
-    if narrow or name not in PRODUCTS:
-        for block in blocks:
-            x, y = dense_columns(X, block, scale), dense_columns(points, block, scale)
-            parts = [(K * LOG_SLOPES[name](x[:, [k]], y[:, k], params)) @ coef for k in range(x.shape[1])]
-            yield np.stack(parts, axis=2) * scale[block]
-        return
-    P, Q = PRODUCTS[name](feature_map.scaled(X), feature_map.scaled(points), K, params)
+    products = PRODUCTS.get(name)
+    P, Q = products(feature_map.scaled(X), feature_map.scaled(points), K, params) if products else (None, None)
     inner = None if Q is None else Q @ coef
     for block in blocks:
-        y = dense_columns(points, block, scale)
-        # About their mean differences of features lose no digits.
-        middle = y.mean(axis=0) if P is Q else 0.0
-        weighted = coef[:, :, None] * (y - middle)[:, None, :]
-        slopes = (P @ weighted.reshape(len(y), -1)).reshape(X.shape[0], coef.shape[1], -1)
-        if inner is not None:
-            slopes -= inner[:, :, None] * (dense_columns(X, block, scale) - middle)[:, None, :]
+        x, y = dense_columns(X, block, scale), dense_columns(points, block, scale)
+        if P is None:
+            slopes, apart = np.empty((len(x), coef.shape[1], y.shape[1])), np.arange(y.shape[1])
+        else:
+            # About their mean differences of features lose no digits.
+            middle = y.mean(axis=0) if P is Q else np.zeros(y.shape[1])
+            slopes = _from_products(P, inner, coef, x - middle, y - middle)
+            apart = np.flatnonzero(too_wide(y - middle, params["gamma"])) if name in LOG_SLOPES else np.arange(0)
+        for k in apart:
+            slopes[:, :, k] = (K * LOG_SLOPES[name](x[:, [k]], y[:, k], params)) @ coef
         yield slopes * scale[block]
+
+
+def _from_products(P: Array, inner: Array | None, coef: Array, x: Array, y: Array) -> Array:
+    """Slopes at rows x of a block of features, of shape (n, T, block), for basis functions at rows y."""
+    weighted = coef[:, :, None] * y[:, None, :]
+    slopes = (P @ weighted.reshape(len(y), -1)).reshape(len(x), coef.shape[1], -1)
+    return slopes if inner is None else slopes - inner[:, :, None] * x[:, None, :]
 
 
 def scale_from_slopes(squares: Array, X: Any, weight: Array, kernel: str) -> Array:
@@ -159,10 +162,15 @@ def scale_from_slopes(squares: Array, X: Any, weight: Array, kernel: str) -> Arr
 def _spread(X: Any, weight: Array) -> Array:
     """The weighted standard deviation of each feature, of shape (d,)."""
     share = weight / weight.sum()
-    if sparse.issparse(X):
-        mean = share @ X
-        return np.sqrt(np.maximum(share @ X.multiply(X) - mean**2, 0.0))
-    return np.asarray(np.sqrt(share @ (X - share @ X) ** 2))
+    blocks = dense_blocks(X, np.ones(X.shape[1]))
+    return np.concatenate([np.sqrt(share @ (columns - share @ columns) ** 2) for columns in blocks])
+
+
+def dense_blocks(X: Any, scale: Array) -> Iterator[Array]:
+    """All columns of rows, dense and scaled, some at a time."""
+    step = max(BLOCK_ENTRIES // X.shape[0], 1)
+    for start in range(0, X.shape[1], step):
+        yield dense_columns(X, slice(start, start + step), scale)
 
 
 def dense_columns(X: Any, block: slice, scale: Array) -> Array:

@@ -176,7 +176,7 @@ def default_gammas(kernel: Kernel, X: Any) -> list[float | None]:
     # Rows that stand twice say nothing about the width, and a weight is as good as a repetition.
     rows = X if sparse.issparse(X) else np.unique(X, axis=0)
     rows = rows[:: -(-rows.shape[0] // ROWS_FOR_MEDIAN)]
-    # Products cost distances of rows far from zero their digits; sparse ones stay where they are.
+    # Products cost distances of dense rows far from zero their digits.
     rows = rows if sparse.issparse(rows) else rows - middle_row(rows)
     between = facts.distances(rows)[np.triu_indices(rows.shape[0], 1)]
     between = between[between > 0.0]

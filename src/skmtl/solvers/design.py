@@ -130,12 +130,12 @@ class KernelDesign:
         if intercept:
             _check_constant_direction(values, vectors.T @ (Ke - eKe * e), eKe, tolerance)
         # Negative ones are nothing but rounding.
-        error = max(KERNEL_ERROR * size, -float(values.min(initial=0.0)))
-        keep = values > 2.0 * error
+        lost = max(KERNEL_ERROR * size, -float(values.min(initial=0.0)))
+        keep = values > 2.0 * lost
         self.values, self._vectors = values[keep], vectors[:, keep]
         # Where all eigenvalues that there can be are kept, there is nothing outside.
         whole = len(self.values) >= min(rank, n) - intercept
-        self.rounding = Rounding(self.values, error, 0.0 if whole else _largest(values[~keep], error))
+        self.rounding = Rounding(self.values, lost, 0.0 if whole else _largest(values[~keep], lost))
 
     def project(self, Y: Array) -> Array:
         return self._vectors.T @ Y

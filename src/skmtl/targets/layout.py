@@ -137,11 +137,11 @@ class TaskOrder:
         result[self.order] = U
         return result
 
-    def scores(self, Phi: Array, W: Array) -> Array:
-        """Phi w_t for the rows of each task t; ``Phi`` is in the order of the tasks."""
-        F = np.empty(len(Phi))
+    def scores(self, Phi: Any, W: Array) -> Array:
+        """Phi w_t for the rows of each task t; ``Phi``, which may be sparse, is in the order of the tasks."""
+        F = np.empty(Phi.shape[0])
         for rows, w in zip(self.slices, np.ascontiguousarray(W.T), strict=True):
-            np.dot(Phi[rows], w, out=F[rows])
+            F[rows] = Phi[rows] @ w
         return F
 
     def reduce(self, ufunc: np.ufunc, U: Array, empty: float) -> Array:

@@ -165,7 +165,7 @@ class ErrorSums:
         total, known = self.stats.total, self.stats.total > 0.0
         error = np.divide(self.squares, total, out=np.full(self.squares.shape, np.nan), where=known)
         spread = np.where(known, self.stats.spread if spread is None else spread, 0.0)
-        constant = np.where(error > 0.0, 1.0, 0.0) + 0.0 * error
+        constant = np.where(np.isnan(error), np.nan, error > 0.0)
         varies = spread > 0.0
         # A spread counts as no smaller than squares of the result can hold.
         ratio = self.unit / np.where(varies, np.maximum(spread, SMALLEST * self.unit), self.unit)
