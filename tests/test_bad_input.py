@@ -343,6 +343,37 @@ def test_infinite_labels_are_of_a_task():
             MultiTaskRegressor().fit(X, labels)
 
 
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (np.where(X[:, 0] > 0.0, 1.0, -0.5), "sample_weight has a negative or missing entry, -0.5"),
+        (np.ma.array(np.ones(len(X)), mask=X[:, 0] > 0.0), "sample_weight is a masked array"),
+        (np.zeros(len(X)), "sample_weight is zero everywhere"),
+        (np.full(len(X), "much"), "sample_weight holds text such as"),
+    ],
+)
+@pytest.mark.parametrize("y", [Y[:, 0] > 0.0, (Y > 0.0).astype(int)], ids=["classes", "indicators"])
+def test_weights_of_the_accuracy_are_checked_as_those_of_a_fit(y, weight, message):
+    est = MultiTaskClassifier(loss="square").fit(X, y)
+    assert est.score(X, y, sample_weight=2.0) == est.score(X, y)
+    for ask in (est.fit, est.score):
+        with pytest.raises(ValueError, match=message):
+            ask(X, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("large", [2**63, 2**64])
+def test_classes_that_are_whole_numbers_beyond_64_bits_are_refused(large):
+    y = np.array([large, -1] * (len(X) // 2), dtype=object)
+    with pytest.raises(ValueError, match="y has classes that are whole numbers of more than 64 bits"):
+        MultiTaskClassifier().fit(X[: len(y)], y)
+
+
+@pytest.mark.parametrize("unit", [1e45, 1e-45])
+def test_searches_name_the_unit_of_rows_whose_widths_no_gamma_can_be(unit):
+    with pytest.raises(ValueError, match=r"X has distances of about .*, too far from 1 for a gamma; change its unit"):
+        MultiTaskRegressorCV(kernel="rbf", cv=3).fit(unit * X, Y)
+
+
 def test_scores_need_a_label_for_each_prediction():
     """Without tasks, a model of a long table predicts a column for each of them."""
     tasks, y = ["a", "b"] * 10, Y[:, 0]

@@ -311,6 +311,8 @@ def test_the_graph_can_be_exported(run, table):
     code, _, err = run("export", "run/model.skops", "--out", "data.csv")
     assert (code, err) == (2, "data.csv is there already; name another file, or say --overwrite to replace it.\n")
     assert Path("data.csv").read_bytes() == kept
+    code, _, err = run("export", "run/model.skops", "--out", "-")
+    assert (code, err) == (2, "--out - would be a file of this name; say --out /dev/stdout, or name a file.\n")
     assert run("export", "run/model.skops", "--out", "data.csv", "--overwrite")[0] == 0
     assert Path("data.csv").read_bytes() != kept
 

@@ -288,6 +288,19 @@ def test_categories_of_several_types_are_text_in_parquet_and_names_differ(tmp_pa
     assert not (tmp_path / "u.parquet").exists()
 
 
+@pytest.mark.parametrize(
+    ("values", "back"),
+    [
+        (pd.cut([1.0, 2.0, 3.0], [0, 2, 4]), ["(0, 2]", "(0, 2]", "(2, 4]"]),
+        ([1 + 2j, 0j, 1j], ["(1+2j)", "0j", "1j"]),
+        (np.array([0.5, 1, 2], dtype=np.longdouble), ["0.5", "1.0", "2.0"]),
+    ],
+)
+def test_columns_of_types_that_parquet_does_not_have_are_text(values, back, tmp_path):
+    write_table(pd.DataFrame({"x": values, "y": 1.0}), tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet")["x"].astype(str).tolist() == back
+
+
 def test_other_ways_to_write_a_table(rng, tmp_path):
     table = make_table(rng)
     table.to_csv(tmp_path / "t.tsv", sep="\t", index=False)

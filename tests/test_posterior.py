@@ -227,6 +227,24 @@ def test_known_columns_have_the_names_of_the_columns_of_fit(names, rng):
     np.testing.assert_array_equal(est.predict(X, known=table.iloc[:, [2, 0]]), expected)
 
 
+@pytest.mark.parametrize("alpha", [1e-2, 10.0])
+@pytest.mark.parametrize("gaps", [0.0, 0.1, 0.7])
+def test_variances_beyond_double_precision_are_refused(gaps, alpha, rng):
+    """What is known is not to blame for them, whatever the labels."""
+    X, Y = related_tasks(rng, 20, 3)
+    missing = rng.random(Y.shape) < gaps
+    missing[np.arange(20), rng.integers(0, 3, 20)] = False
+    est = MultiTaskRegressor(kernel="poly", alpha=alpha).fit(X, np.where(missing, np.nan, Y))
+    known = np.where([True, False, False], Y[:2], np.nan)
+    for ask in (
+        lambda: est.predict(1e60 * X[:2], return_std=True),
+        lambda: est.predict_interval(1e60 * X[:2]),
+        lambda: est.predict(1e60 * X[:2], known=known),
+    ):
+        with pytest.raises(ValueError, match="X has rows so far from those of the fit"):
+            ask()
+
+
 def with_first(value):
     return [[value, np.nan, np.nan]] * 20
 

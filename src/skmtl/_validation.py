@@ -133,7 +133,10 @@ def _classes_of_objects(labels: NDArray[Any]) -> NDArray[Any]:
     """Python's objects of one kind as an array of that kind; text as it is."""
     kind = pd.api.types.infer_dtype(labels.ravel(), skipna=False)
     if kind in ("integer", "boolean", "floating"):
-        return np.array(labels.tolist())
+        numbers = np.array(labels.tolist())
+        if kind == "integer" and numbers.dtype.kind not in "iu":
+            raise ValueError("y has classes that are whole numbers of more than 64 bits; write them as text.")
+        return numbers
     if kind != "string":
         raise ValueError(f"y has classes of several types, or of none that is known ({kind}); write them as text.")
     return labels

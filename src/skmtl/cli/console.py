@@ -165,6 +165,8 @@ def check_new(path: Path, *, overwrite: bool) -> None:
 
 def check_place(path: Path, *, overwrite: bool) -> None:
     """The same of a file of any kind."""
+    if str(path) == "-":
+        raise ValueError("--out - would be a file of this name; say --out /dev/stdout, or name a file.")
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file.")
     if not path.parent.is_dir():

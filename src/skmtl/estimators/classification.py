@@ -299,7 +299,8 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
         prediction = self.predict(X, tasks)
         if prediction.ndim == 1:
             check_rows(np.asarray(y), len(prediction))
-            return float(accuracy_score(check_classes(y), prediction, sample_weight=sample_weight))
+            weight = check_weight(sample_weight, prediction)
+            return float(accuracy_score(check_classes(y), prediction, sample_weight=weight))
         Y = labels_like(prediction, y)
         right = np.all((prediction == Y) | np.isnan(Y), axis=1)
         return float(np.average(right, weights=check_weight(sample_weight, prediction)))

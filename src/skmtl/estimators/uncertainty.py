@@ -41,23 +41,33 @@ class PredictUncertain:
     scale: Array
 
     def __call__(self, X: Any, tasks: NDArray[np.intp] | None = None, known: Array | None = None) -> Array:
-        mean, rows = self.predict(X), self.evidence.rows(X)
-        if known is None:
-            variance = self.evidence.posterior.variances(rows) + self.evidence.label_noise
-        else:
-            # In units of the noise of each task, for which all that follows is.
-            unit = self.scale * np.where(self.evidence.noise > 0.0, self.evidence.noise, 1.0)
-            P = self.evidence.posterior.covariances(rows) + self.evidence.noise_covariance
-            with np.errstate(over="ignore", invalid="ignore"):
+        mean = self.predict(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = self.evidence.rows(X)
+            if known is None:
+                variance = _check_finite(self.evidence.posterior.variances(rows) + self.evidence.label_noise)
+            else:
+                # In units of the noise of each task, for which all that follows is.
+                unit = self.scale * np.where(self.evidence.noise > 0.0, self.evidence.noise, 1.0)
+                P = _check_finite(self.evidence.posterior.covariances(rows) + self.evidence.noise_covariance)
                 shift, variance = condition(P, (known - mean) / unit)
                 mean = np.where(np.isnan(known), mean + unit * shift, known)
-            if not np.all(np.isfinite(mean)):
-                raise ValueError(
-                    f"known reaches {np.nanmax(np.abs(known)):.3g}, and what follows for other tasks is beyond double "
-                    "precision; leave such labels out, or make them NaN."
-                )
+        if known is not None and not np.all(np.isfinite(mean)):
+            raise ValueError(
+                f"known reaches {np.nanmax(np.abs(known)):.3g}, and what follows for other tasks is beyond double "
+                "precision; leave such labels out, or make them NaN."
+            )
         both = np.stack([mean, self.scale * np.sqrt(variance)], axis=1)
         return both if tasks is None else both[np.arange(len(both)), :, tasks]
+
+
+def _check_finite(variances: Array) -> Array:
+    if not np.all(np.isfinite(variances)):
+        raise ValueError(
+            "X has rows so far from those of the fit that their variances are beyond double precision; leave such rows "
+            "out."
+        )
+    return variances
 
 
 def condition(P: Array, error: Array) -> tuple[Array, Array]:

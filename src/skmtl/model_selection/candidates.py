@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from skmtl._linalg import Array
 from skmtl._numbers import check_plain
-from skmtl._parameters import check_positive
+from skmtl._parameters import LARGEST, SMALLEST, check_positive
 from skmtl.estimators.base import make_effort
 from skmtl.features import KERNELS, Kernel, check_kernel, middle_row
 from skmtl.penalties import Independent, StructurePenalty, check_penalty
@@ -183,6 +183,8 @@ def default_gammas(kernel: Kernel, X: Any) -> list[float | None]:
     if not len(between):
         return [None]
     middle = float(np.median(between))
+    if not max(GAMMA_FACTORS) / LARGEST <= middle <= min(GAMMA_FACTORS) / SMALLEST:
+        raise ValueError(f"X has distances of about {middle:.3g}, too far from 1 for a gamma; change its unit.")
     return [factor / middle for factor in GAMMA_FACTORS]
 
 

@@ -1,5 +1,6 @@
 """Tables in and out: CSV, Parquet and workbooks, with one sentence for everything that can be wrong with a file."""
 
+import io
 import re
 import sys
 from collections.abc import Collection, Iterable, Sequence
@@ -7,6 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from skmtl._files import check_is_file, without_formulas, written_whole
@@ -180,13 +182,13 @@ def _for_parquet(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _has_one_type(column: "pd.Series[Any]") -> bool:
-    """Whether Parquet can hold a column."""
-    values = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
-    if not pd.api.types.is_object_dtype(values.dtype):
+    """Whether Parquet can hold a column, as writing a row of it shows."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuMm":
         return True
-    pyarrow = import_extra("pyarrow", "app")
+    pyarrow, parquet = import_extra("pyarrow", "app"), import_extra("pyarrow.parquet", "app")
     try:
-        pyarrow.array(values, from_pandas=True)
+        table = pyarrow.Table.from_pandas(column.to_frame("column"), preserve_index=False)
+        parquet.write_table(table.slice(0, 1), io.BytesIO())
     except (pyarrow.ArrowException, OverflowError):
         return False
     return True
