@@ -124,9 +124,9 @@ def as_float(name: str, convert: Any, *arguments: Any, **options: Any) -> Any:
 
 
 def float_array(name: str, values: Any) -> Array:
-    """A block of numbers in double precision, with a sentence for what is none."""
+    """A block of numbers in double precision, NaN at gaps, with a sentence for what is none."""
     check_plain(name, values)
-    return np.asarray(as_float(name, np.asarray, values, dtype=np.float64))
+    return np.asarray(as_float(name, np.asarray, as_float(name, numbers_in, values), dtype=np.float64))
 
 
 def numbers_in(y: Any) -> Any:
