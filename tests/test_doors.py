@@ -90,6 +90,16 @@ def test_features_whose_products_overflow_are_refused(size, door, rng):
         values_of(est.predict(door(far)))
 
 
+@pytest.mark.parametrize("params", [{}, MODEL], ids=["linear", "landmarks"])
+def test_features_whose_products_vanish_are_refused(params, door, rng):
+    """Of all rows; those of one block may be tiny."""
+    X, Y, _ = table(rng)
+    with pytest.raises(ValueError, match=r"X reaches \d.*e-90, beyond what products"):
+        MultiTaskRegressor(**params).fit(door(1e-90 * X), door(Y))
+    X[11:22] *= 1e-90
+    assert MultiTaskRegressor(**params).fit(door(X), door(Y)).score(door(X), door(Y)) > 0.0
+
+
 def test_labels_that_are_masked_nowhere_are_labels(door, rng):
     X, Y, _ = table(rng)
     expected = values_of(MultiTaskRegressor(**MODEL).fit(door(X), door(Y)).predict(door(X)))

@@ -1,13 +1,15 @@
 """Rows of Dask collections: the same blocks, taken by whatever scheduler the user has connected."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial, reduce
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skmtl._rows import MemoryRows
+from skmtl._numbers import check_size
+from skmtl._rows import MemoryRows, merge_sized
 from skmtl._validation import check_tasks, is_dask, match_tasks
 
 S = TypeVar("S")
@@ -86,7 +88,9 @@ class DaskRows:
         join = delayed(_merge, pure=False)
         while len(parts) > 1:
             parts = [join(merge, parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
-        total: S = parts[0].compute()
+        total: S
+        total, size = parts[0].compute()
+        check_size(size)
         return total
 
     def map(self, function: Callable[..., NDArray[Any]], *, width: int) -> Any:
@@ -128,7 +132,7 @@ def _reduce_block(job: _Reduce, start: int, X: Any, columns: dict[str, Any]) -> 
         rows = MemoryRows(None, columns, start=start, shape=(length, job.n_features))
     else:
         rows = MemoryRows(_dense(X), columns, start=start, names=job.names)
-    return rows.reduce(job.leaf, job.merge, width=job.width)
+    return rows.reduce_sized(job.leaf, job.merge, width=job.width)
 
 
 def _dense(X: Any) -> Any:
@@ -138,11 +142,8 @@ def _dense(X: Any) -> Any:
     return X
 
 
-def _merge(merge: Callable[[S, S], S], parts: list[S]) -> S:
-    total = parts[0]
-    for part in parts[1:]:
-        total = merge(total, part)
-    return total
+def _merge(merge: Callable[[S, S], S], parts: list[tuple[S, float]]) -> tuple[S, float]:
+    return reduce(partial(merge_sized, merge), parts)
 
 
 def _map_block(

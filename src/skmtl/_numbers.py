@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from skmtl._linalg import Array
-from skmtl._parameters import LARGEST
+from skmtl._parameters import LARGEST, SMALLEST
 
 # What to do with text.
 NO_TEXT = {
@@ -145,6 +145,12 @@ def numbers_in(y: Any) -> Any:
     except (TypeError, ValueError):
         return y
     return values.reshape(np.shape(y))
+
+
+def check_size(size: float) -> None:
+    """Refuse rows whose largest feature is so small that all their products would vanish."""
+    if 0.0 < size < SMALLEST:
+        raise ValueError(TOO_FAR.format(size))
 
 
 def check_finite(values: NDArray[Any], columns: NDArray[Any] | None, names: Sequence[str] | None) -> float:

@@ -17,10 +17,10 @@ from sklearn.utils.validation import _check_sample_weight, check_array, validate
 
 from skmtl._linalg import Array
 from skmtl._numbers import (
-    TOO_FAR,
     as_float,
     check_finite,
     check_plain,
+    check_size,
     check_sparse,
     float_array,
     gaps_of_mask,
@@ -73,10 +73,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     )
     names = getattr(estimator, "feature_names_in_", None)
     in_order = sparse.issparse(X)
-    size = check_finite(X.data if in_order else X, X.indices if in_order else None, names)
-    if 0.0 < size < SMALLEST:
-        # All their products would vanish.
-        raise ValueError(TOO_FAR.format(size))
+    check_size(check_finite(X.data if in_order else X, X.indices if in_order else None, names))
     return X if in_order else np.asarray(X)
 
 
@@ -238,7 +235,7 @@ def match_tasks(tasks: Any, names: NDArray[Any], n_rows: int | None = None) -> N
 def check_task_names(Y: Any, n_tasks: int) -> NDArray[Any]:
     """The names of the tasks: columns of a data frame of pandas or Dask, or y0, y1, ..."""
     # A series of Dask has columns, too.
-    if hasattr(Y, "columns") and getattr(Y, "ndim", 2) == 2:
+    if hasattr(Y, "columns") and np.ndim(Y) == 2:
         return plain_names(list(Y.columns))
     # A series has an index beside its name.
     if hasattr(Y, "index") and getattr(Y, "name", None) is not None:

@@ -167,7 +167,7 @@ def _weight(weight: Any, n_columns: int | None) -> Any:
 
 
 def _check_example(check: Callable[[str, Any], None], name: str, values: Any) -> Any:
-    """An example of the values, if ``check`` takes it; a masked Dask array may hide some, as only reading it shows."""
+    """An example of the values, if ``check`` takes it; what masked Dask arrays hide is not known before they are read."""
     check(name, example := _example(values))
     if is_dask(values) and isinstance(example, np.ma.MaskedArray):
         raise ValueError(f"{name} is a masked Dask array; fill it with dask.array.ma.filled, or drop those rows.")
