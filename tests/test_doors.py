@@ -260,6 +260,19 @@ def test_weights_that_are_none_are_refused(labels, what, doors, rng):
         model.fit(X, y).score(as_dask(X), beside(y), sample_weight=beside(make(N)))
 
 
+@pytest.mark.parametrize("labels", ["classes", "indicators", "numbers"])
+def test_weights_that_are_zero_everywhere_are_refused(labels, doors, rng):
+    rows, beside = doors
+    X, Y, _ = table(rng)
+    y = {"classes": two_classes(X), "indicators": (Y > 0.0).astype(int), "numbers": Y}[labels]
+    model = (MultiTaskRegressor if labels == "numbers" else MultiTaskClassifier)(**MODEL)
+    # Of a collection, labels without a weight are as good as none.
+    with pytest.raises(ValueError, match=r"sample_weight is zero everywhere|no label at all .*weight zero"):
+        model.fit(rows(X), beside(y), sample_weight=beside(np.zeros(N)))
+    with pytest.raises(ValueError, match="sample_weight is zero everywhere"):
+        model.fit(X, y).score(as_dask(X), beside(y), sample_weight=np.zeros(N))
+
+
 def test_one_number_weighs_all_rows(rng):
     X, Y, _ = table(rng)
     given = as_dask(X), as_dask(Y)

@@ -31,6 +31,7 @@ from skmtl._parameters import LARGEST, SMALLEST
 # What names of tasks may be; a fraction, say, is a number too, but becomes its text.
 PLAIN = (str, int, float, np.integer, np.floating, np.bool_)
 NO_TARGET = "this estimator requires y to be passed, but the target y is None."
+NO_WEIGHT = "sample_weight is zero everywhere; some rows need a weight above zero."
 # Halves of characters beyond 16 bits, and bytes that could not be read; UTF-8 has neither.
 SURROGATES = re.compile("[\ud800-\udfff]")
 NO_TASKS = "tasks={} does not say which task each row is of; pass a column with a string or a number for each row."

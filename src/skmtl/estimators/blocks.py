@@ -17,6 +17,7 @@ from skmtl._rows import LARGE, MemoryRows, Rows
 from skmtl._validation import (
     MANY_COLUMNS,
     NO_TARGET,
+    NO_WEIGHT,
     check_columns,
     check_features,
     check_rows,
@@ -159,6 +160,8 @@ def _weight(weight: Any, n_columns: int | None) -> Any:
         _check_example(check_plain, "sample_weight", weight)
     else:
         weight = read_numbers("sample_weight", weight)
+        if weight.size and not weight.any():
+            raise ValueError(NO_WEIGHT)
     columns = weight.shape[1:]
     if columns not in ((), (n_columns,)):
         given, more = ", ".join(map(str, columns)), "" if n_columns is None else f" or (n, {n_columns})"
@@ -167,7 +170,7 @@ def _weight(weight: Any, n_columns: int | None) -> Any:
 
 
 def _check_example(check: Callable[[str, Any], None], name: str, values: Any) -> Any:
-    """An example of the values, if ``check`` takes it; what masked Dask arrays hide is not known before they are read."""
+    """An example of the values, if ``check`` takes it; what a masked Dask array hides is known once it is read."""
     check(name, example := _example(values))
     if is_dask(values) and isinstance(example, np.ma.MaskedArray):
         raise ValueError(f"{name} is a masked Dask array; fill it with dask.array.ma.filled, or drop those rows.")

@@ -10,7 +10,7 @@ from sklearn.utils.validation import column_or_1d
 
 from skmtl._linalg import Array
 from skmtl._numbers import as_float, check_plain, gaps_of_mask, numbers_in
-from skmtl._validation import check_classes, plain_names, read_weight
+from skmtl._validation import NO_WEIGHT, check_classes, plain_names, read_weight
 
 MANY_CLASSES = "y has {} classes; in long format all tasks share the same two."
 INDICATOR_ERROR = "y has several columns that are not 0/1; pass one column of classes or an indicator matrix."
@@ -141,6 +141,8 @@ def merge_classes(one: ClassesFound, other: ClassesFound) -> ClassesFound:
 
 def make_coding(found: ClassesFound) -> ClassCoding:
     """The coding of one column of classes of any type."""
+    if not found.weight.any():
+        raise ValueError(NO_WEIGHT)
     if np.count_nonzero(found.weight) < 2:
         raise ValueError("y has one class only; a classifier needs at least two classes.")
     return ClassCoding(found.classes, one_vs_all=len(found.classes) > 2)
