@@ -176,7 +176,6 @@ def test_chosen_rows_of_a_data_frame(rng):
     np.testing.assert_allclose(est.predict(some[features]).compute(), memory.predict(chosen[features]), atol=1e-10)
 
 
-@pytest.mark.filterwarnings("ignore:Dask currently has limited support")
 def test_parquet_files_of_which_few_columns_are_needed(rng, tmp_path):
     X, y, extra = labelled_tables(rng, N)["long"]
     frame = pd.DataFrame(X, columns=list("abcde")).assign(y=y, task=extra["tasks"])

@@ -217,12 +217,12 @@ def test_a_column_of_classes_in_a_table_of_one_is_taken_with_a_warning():
     """As scikit-learn does it, in blocks too."""
     with pytest.warns(DataConversionWarning):
         found = find_classes(0, None, y=np.array([["a"], ["b"], ["a"]]))
-    assert found.classes.tolist() == found.weighted.tolist() == ["a", "b"]
+    assert (found.classes.tolist(), found.weight.tolist()) == (["a", "b"], [2.0, 1.0])
 
 
 def test_a_class_that_has_no_weight_is_named_and_does_not_count():
     found = find_classes(0, None, y=np.array(["a", "b", "a"]), weight=np.array([1.0, 0.0, 2.0]))
-    assert (found.classes.tolist(), found.weighted.tolist()) == (["a", "b"], ["a"])
+    assert (found.classes.tolist(), found.weight.tolist()) == (["a", "b"], [3.0, 0.0])
     with pytest.raises(ValueError, match="one class only"):
         make_coding(found)
 

@@ -16,7 +16,6 @@ DUCK_TYPING = {
     "columns": "a data frame, of pandas or another library",
     "index": "a data frame or series, of pandas or another library",
     "name": "a series, of pandas or another library",
-    "values": "an index or series of pandas; arrays do without",
     "shape": "lists have none",
     "tolist": "arrays and numbers of NumPy",
     "split": "a splitter of scikit-learn",

@@ -1,14 +1,16 @@
 """Rows of Dask collections: the same blocks, taken by whatever scheduler the user has connected."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial, reduce
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skmtl._rows import MemoryRows
-from skmtl._validation import is_dask
+from skmtl._numbers import check_size
+from skmtl._rows import MemoryRows, merge_sized
+from skmtl._validation import check_tasks, is_dask, match_tasks
 
 S = TypeVar("S")
 # How many results are merged at a time, on the worker that has most of them.
@@ -49,6 +51,9 @@ class DaskRows:
             raise ValueError("X has no rows.")
         aligned = {}
         for name, column in zip(columns, arrays[1:], strict=True):
+            if column.ndim == 0:
+                # One weight for all rows.
+                column = da.broadcast_to(column, X.shape[:1])
             if column.shape[0] != X.shape[0] and lengths:
                 raise ValueError(f"X has {X.shape[0]} rows but {name} has {column.shape[0]}; they must match.")
             chunks = {0: X.chunks[0], 1: -1} if column.ndim == 2 else {0: X.chunks[0]}
@@ -83,7 +88,9 @@ class DaskRows:
         join = delayed(_merge, pure=False)
         while len(parts) > 1:
             parts = [join(merge, parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
-        total: S = parts[0].compute()
+        total: S
+        total, size = parts[0].compute()
+        check_size(size)
         return total
 
     def map(self, function: Callable[..., NDArray[Any]], *, width: int) -> Any:
@@ -125,7 +132,7 @@ def _reduce_block(job: _Reduce, start: int, X: Any, columns: dict[str, Any]) -> 
         rows = MemoryRows(None, columns, start=start, shape=(length, job.n_features))
     else:
         rows = MemoryRows(_dense(X), columns, start=start, names=job.names)
-    return rows.reduce(job.leaf, job.merge, width=job.width)
+    return rows.reduce_sized(job.leaf, job.merge, width=job.width)
 
 
 def _dense(X: Any) -> Any:
@@ -135,11 +142,8 @@ def _dense(X: Any) -> Any:
     return X
 
 
-def _merge(merge: Callable[[S, S], S], parts: list[S]) -> S:
-    total = parts[0]
-    for part in parts[1:]:
-        total = merge(total, part)
-    return total
+def _merge(merge: Callable[[S, S], S], parts: list[tuple[S, float]]) -> tuple[S, float]:
+    return reduce(partial(merge_sized, merge), parts)
 
 
 def _map_block(
@@ -155,6 +159,29 @@ def _map_block(
         return empty
     given = {name: column[:, 0] for name, column in zip(names, columns, strict=True)}
     return MemoryRows(X, given, names=labels).map(function, width=width)
+
+
+def one_column(values: Any) -> Any:
+    """A table of one column as that column; anything else as it is."""
+    if values.ndim != 2 or values.shape[1] != 1:
+        return values
+    return values.iloc[:, 0] if hasattr(values, "columns") else values[:, 0]
+
+
+def match_on_cluster(tasks: Any, names: NDArray[Any] | None) -> tuple[Any, NDArray[Any]]:
+    """The number of each row's task as a Dask array, and the names of the tasks; None: those that occur."""
+    import dask
+    from dask import delayed
+
+    (values,) = _to_arrays([one_column(tasks)], lengths=False)
+    if names is None:
+        found = dask.compute(*(delayed(_task_names)(block) for block in values.to_delayed().ravel()))
+        names = _task_names([name for part in found for name in part.tolist()])
+    return values.map_blocks(match_tasks, names=names, dtype=np.intp, meta=np.empty(0, dtype=np.intp)), names
+
+
+def _task_names(tasks: Any) -> NDArray[Any]:
+    return check_tasks(tasks)[1]
 
 
 def _to_arrays(collections: Sequence[Any], *, lengths: bool) -> list[Any]:
@@ -180,7 +207,8 @@ def _to_arrays(collections: Sequence[Any], *, lengths: bool) -> list[Any]:
             ]
             one = da.concatenate(blocks, allow_unknown_chunksizes=True)
         elif not is_dask(one):
-            one = da.from_array(np.asarray(one))
+            # In one piece, for Dask cannot tell how large objects are.
+            one = da.from_array(np.asarray(one), chunks=-1)
         elif lengths and np.isnan(one.shape[0]):
             one = one.copy().compute_chunk_sizes()
         arrays.append(one)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from skmtl._linalg import Array
-from skmtl._parameters import LARGEST
+from skmtl._parameters import LARGEST, SMALLEST
 
 # What to do with text.
 NO_TEXT = {
@@ -128,9 +128,9 @@ def as_float(name: str, convert: Any, *arguments: Any, **options: Any) -> Any:
 
 
 def float_array(name: str, values: Any) -> Array:
-    """A block of numbers in double precision, with a sentence for what is none."""
+    """A block of numbers in double precision, NaN at gaps, with a sentence for what is none."""
     check_plain(name, values)
-    return np.asarray(as_float(name, np.asarray, values, dtype=np.float64))
+    return np.asarray(as_float(name, np.asarray, as_float(name, numbers_in, values), dtype=np.float64))
 
 
 def numbers_in(y: Any) -> Any:
@@ -149,6 +149,12 @@ def numbers_in(y: Any) -> Any:
     except (TypeError, ValueError):
         return y
     return values.reshape(np.shape(y))
+
+
+def check_size(size: float) -> None:
+    """Refuse rows whose largest feature is so small that all their products would vanish."""
+    if 0.0 < size < SMALLEST:
+        raise ValueError(TOO_FAR.format(size))
 
 
 def check_finite(values: NDArray[Any], columns: NDArray[Any] | None, names: Sequence[str] | None) -> float:

@@ -1,13 +1,14 @@
 """Rows of a table, taken a block at a time, so that what is made of them never exists all at once."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial, reduce
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skmtl._numbers import check_finite, float_array
+from skmtl._numbers import check_finite, check_size, float_array
 
 # Numbers in double precision that a block of rows may become: 64 MB.
 BLOCK_ENTRIES = 2**23
@@ -74,22 +75,25 @@ class MemoryRows:
         return MemoryRows(None, self._columns, start=self._start, shape=self.shape)
 
     def take(self, indices: NDArray[np.intp]) -> Any:
-        return self._check(self._X[indices])
+        return self._check(self._X[indices])[0]
 
     def some(self, indices: NDArray[np.intp]) -> "MemoryRows":
         columns = {name: column[indices] for name, column in self._columns.items()}
         return MemoryRows(self._X[indices], columns, names=self._names)
 
     def reduce(self, leaf: Callable[..., S], merge: Callable[[S, S], S], *, width: int) -> S:
-        parts = (leaf(self._start + rows.start, X, **columns) for rows, X, columns in self._blocks(width))
-        total = next(parts)
-        for part in parts:
-            total = merge(total, part)
+        total, size = self.reduce_sized(leaf, merge, width=width)
+        check_size(size)
         return total
+
+    def reduce_sized(self, leaf: Callable[..., S], merge: Callable[[S, S], S], *, width: int) -> tuple[S, float]:
+        """The same, and how large X is: of a larger table, these rows may be tiny."""
+        parts = ((leaf(self._start + rows.start, X, **columns), size) for rows, X, columns, size in self._blocks(width))
+        return reduce(partial(merge_sized, merge), parts)
 
     def map(self, function: Callable[..., NDArray[Any]], *, width: int) -> NDArray[Any]:
         result: NDArray[Any] | None = None
-        for rows, X, columns in self._blocks(width):
+        for rows, X, columns, _ in self._blocks(width):
             part = function(X, **columns)
             if len(part) == self.shape[0]:
                 return part
@@ -99,23 +103,26 @@ class MemoryRows:
         assert result is not None
         return result
 
-    def _blocks(self, width: int) -> Iterator[tuple[slice, Any, dict[str, Any]]]:
+    def _blocks(self, width: int) -> Iterator[tuple[slice, Any, dict[str, Any], float]]:
         n = self.shape[0]
         step = max(BLOCK_ENTRIES // max(width, 1), 64)
         for start in range(0, n, step):
             rows = slice(start, min(start + step, n))
-            X = None if self._X is None else self._check(self._X[rows])
-            yield rows, X, {name: column[rows] for name, column in self._columns.items()}
+            X, size = (None, 0.0) if self._X is None else self._check(self._X[rows])
+            yield rows, X, {name: column[rows] for name, column in self._columns.items()}, size
 
-    def _check(self, X: Any) -> Any:
-        """A block in double precision, refused where it is not finite."""
+    def _check(self, X: Any) -> tuple[Any, float]:
+        """A block in double precision, refused where it is not finite, and how large it is."""
         if sparse.issparse(X):
             X = sparse.csr_array(X, dtype=np.float64)
-            check_finite(X.data, X.indices, self._names)
-            return X
+            return X, check_finite(X.data, X.indices, self._names)
         X = float_array("X", X)
-        check_finite(X, None, self._names)
-        return X
+        return X, check_finite(X, None, self._names)
+
+
+def merge_sized(merge: Callable[[S, S], S], one: tuple[S, float], other: tuple[S, float]) -> tuple[S, float]:
+    """What is known of the rows of both, and how large they are."""
+    return merge(one[0], other[0]), max(one[1], other[1])
 
 
 def as_rows(X: Any) -> Rows:

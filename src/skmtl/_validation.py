@@ -16,12 +16,22 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
 from skmtl._linalg import Array
-from skmtl._numbers import TOO_FAR, as_float, check_finite, check_plain, check_sparse, gaps_of_mask, numbers_in
+from skmtl._numbers import (
+    as_float,
+    check_finite,
+    check_plain,
+    check_size,
+    check_sparse,
+    float_array,
+    gaps_of_mask,
+    numbers_in,
+)
 from skmtl._parameters import LARGEST, SMALLEST
 
 # What names of tasks may be; a fraction, say, is a number too, but becomes its text.
 PLAIN = (str, int, float, np.integer, np.floating, np.bool_)
 NO_TARGET = "this estimator requires y to be passed, but the target y is None."
+NO_WEIGHT = "sample_weight is zero everywhere; some rows need a weight above zero."
 # Halves of characters beyond 16 bits, and bytes that could not be read; UTF-8 has neither.
 SURROGATES = re.compile("[\ud800-\udfff]")
 NO_TASKS = "tasks={} does not say which task each row is of; pass a column with a string or a number for each row."
@@ -64,15 +74,18 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     )
     names = getattr(estimator, "feature_names_in_", None)
     in_order = sparse.issparse(X)
-    size = check_finite(X.data if in_order else X, X.indices if in_order else None, names)
-    if 0.0 < size < SMALLEST:
-        # All their products would vanish.
-        raise ValueError(TOO_FAR.format(size))
+    check_size(check_finite(X.data if in_order else X, X.indices if in_order else None, names))
     return X if in_order else np.asarray(X)
 
 
 def check_columns(X: Any, name: str = "X") -> None:
-    """Refuse a data frame with two columns of one name: nobody could say which of them is meant."""
+    """Refuse a table without columns, and two of one name in a data frame: nobody could say which of them is meant."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if shape[1:] == (0,):
+        # An example of a collection stands for n rows.
+        raise ValueError(
+            f"Found array with 0 feature(s) (shape=({shape[0] or 'n'}, 0)) while a minimum of 1 is required."
+        )
     if isinstance(X, pd.DataFrame) and not X.columns.is_unique:
         column = X.columns[X.columns.duplicated()].tolist()[0]
         raise ValueError(f"{name} has two columns called {column!r}; their names must differ.")
@@ -142,15 +155,15 @@ def _classes_of_objects(labels: NDArray[Any]) -> NDArray[Any]:
     return labels
 
 
-def check_rows(values: Any, n_rows: int, name: str = "y") -> None:
-    """As many values as rows of X."""
+def check_rows(values: Any, n_rows: int | None, name: str = "y") -> None:
+    """As many values as rows of X; with None, which counts no rows yet, an array."""
     if isinstance(values, np.ndarray) and values.ndim == 0:
-        given = type(values.item()).__name__
+        given, like = type(values.item()).__name__, "rows" if n_rows is None else f"{n_rows} rows"
         raise ValueError(
-            f"{name} is of type {given}, and must be an array with {n_rows} rows, like X; pass the toarray() of a "
+            f"{name} is of type {given}, and must be an array with {like}, like X; pass the toarray() of a "
             "sparse matrix, the list of a generator."
         )
-    if len(values) != n_rows:
+    if n_rows is not None and len(values) != n_rows:
         raise ValueError(f"X has {n_rows} rows but {name} has {len(values)}; they must match.")
 
 
@@ -175,6 +188,13 @@ def check_weight(weight: Any, X: Any, n_tasks: int | None = None) -> Array:
     return np.asarray(weight)
 
 
+def read_weight(weight: Any, n_rows: int) -> Array:
+    """The weights of a block of rows, or of their labels, as they came; ones where there are none."""
+    given = np.ones(n_rows) if weight is None else float_array("sample_weight", weight)
+    check_weight_sizes(given)
+    return given
+
+
 def check_weight_sizes(weight: Array) -> None:
     """Refuse weights below zero, or missing, or of a size whose products are no numbers."""
     least, largest = weight.min(initial=np.inf), weight.max(initial=0.0)
@@ -189,7 +209,7 @@ def check_weight_sizes(weight: Array) -> None:
         )
 
 
-def check_tasks(tasks: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
+def check_tasks(tasks: Any, n_rows: int | None = None) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """The task of each row as a number from 0, and the names of the tasks in sorted order where they have one."""
     raw = _plain_tasks(tasks)
     check_rows(raw, n_rows, "tasks")
@@ -207,7 +227,7 @@ def check_tasks(tasks: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]
 def match_tasks(tasks: Any, names: NDArray[Any], n_rows: int | None = None) -> NDArray[np.intp]:
     """The number of the task of each row, for tasks that are known."""
     raw = _plain_tasks(tasks)
-    check_rows(raw, len(raw) if n_rows is None else n_rows, "tasks")
+    check_rows(raw, n_rows, "tasks")
     codes = pd.Index(names.tolist(), dtype=object).get_indexer(raw)
     if (codes < 0).any():
         unknown = raw[codes < 0][0]
@@ -218,7 +238,8 @@ def match_tasks(tasks: Any, names: NDArray[Any], n_rows: int | None = None) -> N
 
 def check_task_names(Y: Any, n_tasks: int) -> NDArray[Any]:
     """The names of the tasks: columns of a data frame of pandas or Dask, or y0, y1, ..."""
-    if hasattr(Y, "columns"):
+    # A series of Dask has columns, too.
+    if hasattr(Y, "columns") and np.ndim(Y) == 2:
         return plain_names(list(Y.columns))
     # A series has an index beside its name.
     if hasattr(Y, "index") and getattr(Y, "name", None) is not None:

@@ -1,6 +1,6 @@
 """Tables that are read a block at a time: large arrays, memory maps, Dask arrays and data frames."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -11,12 +11,13 @@ from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.utils.validation import validate_data
 
-from skmtl._cluster import DaskRows
-from skmtl._numbers import check_plain, check_sparse, check_unmasked, gaps_of_mask, numbers_in
+from skmtl._cluster import DaskRows, match_on_cluster, one_column
+from skmtl._numbers import as_float, check_plain, check_sparse, check_unmasked, gaps_of_mask, numbers_in, read_numbers
 from skmtl._rows import LARGE, MemoryRows, Rows
 from skmtl._validation import (
     MANY_COLUMNS,
     NO_TARGET,
+    NO_WEIGHT,
     check_columns,
     check_features,
     check_rows,
@@ -37,6 +38,9 @@ from skmtl.targets import (
     as_numbers,
 )
 from skmtl.targets.coding import MANY_CLASSES, find_classes, make_coding, merge_classes, signs
+
+# What has a shape, and more that an array would not keep.
+TABLES = (pd.DataFrame, pd.Series, np.ma.MaskedArray)
 
 
 def is_large(X: Any, n_functions: int) -> bool:
@@ -96,76 +100,90 @@ def _read_classes(table: OpenTable, *, long: bool) -> tuple[Coding, NDArray[Any]
 
 def open_on_cluster(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any, *, reset: bool) -> OpenTable:
     """The table of Dask collections; with ``reset`` the estimator is told its features and tasks, else asked."""
-    import dask.array as da
-
     _check_features(estimator, X, reset=reset)
-    columns = {"y": (labels := _labels(estimator, y))}
+    columns = {"y": (labels := _labels(estimator, y, long=tasks is not None))}
     if sample_weight is not None:
-        _check_types("sample_weight", sample_weight)
-        columns["weight"] = sample_weight
-    names = check_task_names(y, labels.shape[1] if labels.ndim == 2 else 1)
-    if tasks is not None:
-        _check_mask("tasks", tasks)
-        values = getattr(tasks, "values", tasks)
-        if reset:
-            found = np.asarray(da.unique(values))
-            names = check_tasks(found, len(found))[1]
-        else:
-            names = estimator.task_names_
-        columns["tasks"] = _codes(tasks, names)
+        # Accuracy is of rows, not of their labels.
+        n_columns = None if is_classifier(estimator) and not reset else _weight_columns(estimator, labels, tasks)
+        columns["weight"] = _weight(sample_weight, n_columns)
+    if tasks is None:
+        names = check_task_names(y, labels.shape[1] if labels.ndim == 2 else 1)
+    else:
+        columns["tasks"], names = _codes(tasks, None if reset else estimator.task_names_)
     rows = DaskRows.from_collections(X, columns, getattr(estimator, "feature_names_in_", None))
-    _check_shape(labels.shape, long=tasks is not None)
     return OpenTable(rows, names, labels.ndim == 1)
 
 
-def _labels(estimator: Any, y: Any) -> Any:
+def _labels(estimator: Any, y: Any, *, long: bool) -> Any:
     """Labels as they are read: an array, or a Dask collection as long as it is one.
 
     A table of one column of classes is that column; any other has numbers, NaN where they are masked.
     """
     if y is None:
         raise ValueError(NO_TARGET)
-    if is_classifier(estimator):
-        shape: tuple[int, ...] = np.shape(y)
-        if len(shape) == 2 and shape[1] == 1:
-            y = y.iloc[:, 0] if hasattr(y, "columns") else y[:, 0] if hasattr(y, "shape") else np.asarray(y)[:, 0]
-        if len(np.shape(y)) == 1:
-            return _classes(y)
-    return _numbers(y)
-
-
-def _classes(y: Any) -> Any:
-    _check_mask("y", y)
-    return y if is_dask(y) else np.asarray(y)
+    table = y if is_dask(y) or isinstance(y, TABLES) else as_float("y", np.asarray, y)
+    if not is_dask(y):
+        check_rows(table, None)
+    shape: tuple[int, ...] = table.shape
+    if long and len(shape) == 2 and shape[1] != 1:
+        raise ValueError(MANY_COLUMNS.format(shape[1]))
+    if len(shape) not in (1, 2) or (len(shape) == 2 and shape[1] == 0):
+        raise ValueError(f"y has shape {shape}; it must be (n,) for one task or (n, n_tasks).")
+    if is_classifier(estimator) and shape[1:] in ((), (1,)):
+        _check_example(check_unmasked, "y", y)
+        column = one_column(table)
+        return column if is_dask(y) else np.asarray(column)
+    return _numbers(table)
 
 
 def _numbers(y: Any) -> Any:
     if not is_dask(y):
         y = gaps_of_mask("y", y)
         check_plain("y", y)
-        return np.asarray(numbers_in(y))
+        return np.asarray(as_float("y", numbers_in, y))
     check_plain("y", example := _example(y))
     if not isinstance(example, np.ma.MaskedArray):
         return y
     return y.map_blocks(partial(gaps_of_mask, "y"), dtype=np.float64, meta=np.empty((0,) * y.ndim))
 
 
-def _check_types(name: str, values: Any) -> None:
-    """Refuse hidden entries, dates and complex numbers, also in Dask collections."""
-    check_plain(name, _example(values))
-    _check_mask(name, values)
+def _weight_columns(estimator: Any, labels: Any, tasks: Any) -> int | None:
+    """How many columns weights of labels have; None where they are weights of rows."""
+    if tasks is not None or (is_classifier(estimator) and labels.ndim == 1):
+        return None
+    return labels.shape[1] if labels.ndim == 2 else 1
 
 
-def _check_mask(name: str, values: Any) -> None:
-    """Refuse hidden entries; of a masked Dask array, which may have some, nobody knows before it is read."""
-    check_unmasked(name, example := _example(values))
+def _weight(weight: Any, n_columns: int | None) -> Any:
+    """Weights beside rows on a cluster, whose values are looked at with their block."""
+    if is_dask(weight):
+        _check_example(check_plain, "sample_weight", weight)
+    else:
+        weight = read_numbers("sample_weight", weight)
+        if weight.size and not weight.any():
+            raise ValueError(NO_WEIGHT)
+    columns = weight.shape[1:]
+    if columns not in ((), (n_columns,)):
+        given, more = ", ".join(map(str, columns)), "" if n_columns is None else f" or (n, {n_columns})"
+        raise ValueError(f"sample_weight has shape (n, {given}); it must be (n,){more}.")
+    return weight
+
+
+def _check_example(check: Callable[[str, Any], None], name: str, values: Any) -> Any:
+    """An example of the values, if ``check`` takes it; what a masked Dask array hides is known once it is read."""
+    check(name, example := _example(values))
     if is_dask(values) and isinstance(example, np.ma.MaskedArray):
         raise ValueError(f"{name} is a masked Dask array; fill it with dask.array.ma.filled, or drop those rows.")
+    return example
 
 
 def _example(values: Any) -> Any:
     """An empty part of a Dask collection, which tells its types; anything else as it is."""
-    return _empty_part(values) if is_dask(values) else values
+    if not is_dask(values):
+        return values
+    from dask.dataframe.dispatch import make_meta
+
+    return make_meta(values)
 
 
 def open_rows(
@@ -175,7 +193,7 @@ def open_rows(
     names, known = getattr(estimator, "feature_names_in_", None), estimator.task_names_
     if is_dask(X):
         _check_features(estimator, X, reset=False)
-        codes = {} if tasks is None else {"tasks": _codes(tasks, known)}
+        codes = {} if tasks is None else {"tasks": _codes(tasks, known)[0]}
         # Only columns that must line up need the lengths of the blocks, which cost a pass.
         return DaskRows.from_collections(X, codes, names, lengths=tasks is not None)
     if is_large(X, n_functions):
@@ -189,56 +207,37 @@ def open_rows(
 
 def _open_memory(estimator: Any, X: Any, y: Any, sample_weight: Any, tasks: Any) -> OpenTable:
     _check_features(estimator, X, reset=True)
-    array, labels = _array(X), _labels(estimator, y)
-    _check_shape(labels.shape, long=tasks is not None)
+    array, labels = _array(X), _labels(estimator, y, long=tasks is not None)
     check_rows(labels, array.shape[0])
-    n_columns = labels.shape[1] if labels.ndim == 2 else 1
     columns = {"y": labels}
     if sample_weight is not None:
-        columns["weight"] = check_weight(sample_weight, array, None if tasks is not None else n_columns)
+        columns["weight"] = check_weight(sample_weight, array, _weight_columns(estimator, labels, tasks))
     if tasks is None:
-        names = check_task_names(y, n_columns)
+        names = check_task_names(y, labels.shape[1] if labels.ndim == 2 else 1)
     else:
         columns["tasks"], names = check_tasks(tasks, array.shape[0])
     rows = MemoryRows(array, columns, names=getattr(estimator, "feature_names_in_", None))
     return OpenTable(rows, names, labels.ndim == 1)
 
 
-def _codes(tasks: Any, names: Any) -> Any:
-    """The numbers of tasks on a cluster."""
-    if not is_dask(tasks):
-        return match_tasks(tasks, names)
-    values = getattr(tasks, "values", tasks)
-    return values.map_blocks(_match, names=names, dtype=np.intp, meta=np.empty(0, dtype=np.intp))
-
-
-def _match(tasks: NDArray[Any], names: NDArray[Any]) -> NDArray[np.intp]:
-    return match_tasks(tasks, names)
+def _codes(tasks: Any, names: NDArray[Any] | None) -> tuple[Any, NDArray[Any]]:
+    """The number of each row's task beside rows on a cluster, and the names of the tasks; None: those that occur."""
+    _check_example(check_unmasked, "tasks", tasks)
+    if is_dask(tasks):
+        return match_on_cluster(tasks, names)
+    return check_tasks(tasks) if names is None else (match_tasks(tasks, names), names)
 
 
 def _check_features(estimator: Any, X: Any, *, reset: bool) -> None:
     """The number, the names and the types of the features, without a look at the rows."""
-    _check_types("X", X)
+    example = _check_example(check_plain, "X", X)
     if is_dask(X):
         # An empty frame or array says the same of the columns.
-        X = _empty_part(X) if hasattr(X, "columns") else np.empty((0, *X.shape[1:]))
+        X = example if hasattr(X, "columns") else np.empty((0, *X.shape[1:]))
     if len(X.shape) != 2:
         raise ValueError(f"Expected 2D array, got an X of {len(X.shape)} dimensions instead.")
     check_columns(X)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
-
-
-def _empty_part(X: Any) -> Any:
-    from dask.dataframe.dispatch import make_meta
-
-    return make_meta(X)
-
-
-def _check_shape(shape: tuple[int, ...], *, long: bool) -> None:
-    if long and len(shape) == 2 and shape[1] != 1:
-        raise ValueError(MANY_COLUMNS.format(shape[1]))
-    if len(shape) not in (1, 2) or (len(shape) == 2 and shape[1] == 0):
-        raise ValueError(f"y has shape {shape}; it must be (n,) for one task or (n, n_tasks).")
 
 
 def _array(X: Any) -> Any:

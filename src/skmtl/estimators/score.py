@@ -8,19 +8,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skmtl._linalg import Array
-from skmtl._validation import check_targets
-from skmtl.targets import ErrorSums, LabelReader
+from skmtl._validation import check_classes, check_targets, read_weight
+from skmtl.targets import ErrorSums, LabelReader, as_numbers
 
 
 def labels_like(prediction: NDArray[Any], y: Any) -> Array:
     """The labels as a table with a column for each column of predictions."""
+    _check_columns(prediction, y)
+    return check_targets(y, len(prediction))[0]
+
+
+def _check_columns(prediction: NDArray[Any], y: Any) -> None:
     n_given, n_predicted = (np.shape(table)[1] if np.ndim(table) == 2 else 1 for table in (y, prediction))
     if y is not None and n_given != n_predicted:
         raise ValueError(
             f"y has {n_given} columns, and there are predictions of {n_predicted} tasks; pass a column for each "
             "task or, where a row has one label, pass tasks."
         )
-    return check_targets(y, len(prediction))[0]
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,20 @@ class Hits:
 
     def __call__(self, start: int, X: Any, *, y: Any, weight: Any = None, tasks: Any = None) -> Array:
         prediction = self.predict(X, tasks)
-        right = prediction == y
+        _check_columns(prediction, y)
+        given = read_weight(weight, len(prediction))
         if prediction.ndim == 2:
-            right = np.all(right | np.isnan(y), axis=1)
-        given = np.ones(len(right)) if weight is None else np.asarray(weight, dtype=np.float64)
+            labels = as_numbers(y)
+            right = np.all((prediction == labels) | np.isnan(labels), axis=1)
+        else:
+            right = prediction == _classes_like(prediction, y)
         return np.array([given @ right, given.sum()])
+
+
+def _classes_like(prediction: NDArray[Any], y: Any) -> NDArray[Any]:
+    """The classes of a block, text where predictions are text and numbers where they are numbers."""
+    classes = check_classes(y)
+    kinds = ["numbers" if values.dtype.kind in "biuf" else "text" for values in (classes, prediction)]
+    if kinds[0] != kinds[1]:
+        raise ValueError(f"y has classes that are {kinds[0]}, and the model was fitted to {kinds[1]}; pass {kinds[1]}.")
+    return classes

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from skmtl._linalg import Array
 from skmtl._numbers import float_array
 from skmtl._rows import Rows
-from skmtl._validation import check_weight_sizes
+from skmtl._validation import read_weight
 from skmtl.targets.layout import TableLabels
 from skmtl.targets.scaling import Scaling, TaskStats
 
@@ -45,14 +45,13 @@ class LabelReader:
         self, y: NDArray[Any], weight: Array | None = None, tasks: NDArray[np.intp] | None = None
     ) -> TableLabels:
         values = self.encode(y)
-        given = np.ones(len(values)) if weight is None else np.asarray(weight, dtype=np.float64)
+        given = read_weight(weight, len(values))
         if tasks is not None:
             # One label in each row of a table.
             spread = tasks[:, None] == np.arange(self.n_tasks)
             values, given = np.where(spread, values.reshape(-1, 1), np.nan), np.where(spread, given[:, None], 0.0)
         if np.isinf(values).any():
             raise ValueError(f"y has {int(np.isinf(values).sum())} infinite values (inf); drop them or make them NaN.")
-        check_weight_sizes(given)
         given = np.where(np.isnan(values), 0.0, given if given.ndim == 2 else given[:, None])
         labels = TableLabels(values, given if self.factor is None else given * self.factor)
         return labels if self.scaling is None else labels.scaled(self.scaling)

@@ -9,8 +9,8 @@ from scipy.special import expit, log_expit, softmax
 from sklearn.utils.validation import column_or_1d
 
 from skmtl._linalg import Array
-from skmtl._numbers import gaps_of_mask, numbers_in
-from skmtl._validation import check_classes, plain_names
+from skmtl._numbers import as_float, check_plain, gaps_of_mask, numbers_in
+from skmtl._validation import NO_WEIGHT, check_classes, plain_names, read_weight
 
 MANY_CLASSES = "y has {} classes; in long format all tasks share the same two."
 INDICATOR_ERROR = "y has several columns that are not 0/1; pass one column of classes or an indicator matrix."
@@ -112,33 +112,38 @@ def first_column(F: Array) -> Array:
 
 
 class ClassesFound(NamedTuple):
-    """Classes that occur, and those that occur with a weight."""
+    """Classes that occur, how much each of them weighs, and the kind that they have in all blocks.
+
+    Arrays of numbers are of one kind, as NumPy joins them; Python's objects keep theirs.
+    """
 
     classes: NDArray[Any]
-    weighted: NDArray[Any]
+    weight: NDArray[Any]
+    kind: str
 
 
 def find_classes(start: int, X: Any, *, y: Any, weight: Any = None, **columns: Any) -> ClassesFound:
     """The classes of a block of a column."""
     labels = column_or_1d(check_classes(y), warn=True)
-    return ClassesFound(np.unique(labels), np.unique(labels if weight is None else labels[weight > 0.0]))
+    classes, codes = np.unique(labels, return_inverse=True)
+    numbers, objects = labels.dtype.kind in "biuf", np.asarray(y).dtype.kind == "O"
+    kind = "text" if not numbers else labels.dtype.name if objects else "numbers"
+    return ClassesFound(classes, np.bincount(codes, read_weight(weight, len(labels))), kind)
 
 
 def merge_classes(one: ClassesFound, other: ClassesFound) -> ClassesFound:
     """The classes of both blocks."""
-    return ClassesFound(*(_merge_kinds(*pair) for pair in zip(one, other, strict=True)))
-
-
-def _merge_kinds(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
-    if one.dtype.kind == other.dtype.kind:
-        return np.union1d(one, other)
-    # As they would be judged in one block.
-    return np.unique(check_classes(np.concatenate([part.astype(object) for part in (one, other)])))
+    if one.kind != other.kind:
+        raise ValueError(f"y has classes of several types ({one.kind}, {other.kind}); write them as text.")
+    classes, codes = np.unique(np.concatenate([one.classes, other.classes]), return_inverse=True)
+    return ClassesFound(classes, np.bincount(codes, np.concatenate([one.weight, other.weight])), one.kind)
 
 
 def make_coding(found: ClassesFound) -> ClassCoding:
     """The coding of one column of classes of any type."""
-    if len(found.weighted) < 2:
+    if not found.weight.any():
+        raise ValueError(NO_WEIGHT)
+    if np.count_nonzero(found.weight) < 2:
         raise ValueError("y has one class only; a classifier needs at least two classes.")
     return ClassCoding(found.classes, one_vs_all=len(found.classes) > 2)
 
@@ -151,18 +156,22 @@ def code_column(y: Any, weight: Array) -> tuple[ClassCoding, NDArray[Any]]:
 
 def signs(y: NDArray[Any]) -> Array:
     """An indicator matrix as targets -1 and +1, NaN where a label is not known."""
-    labels = np.asarray(y, dtype=np.float64)
-    if not np.all((labels == 0.0) | (labels == 1.0) | np.isnan(labels)):
-        raise ValueError(INDICATOR_ERROR)
-    return 2.0 * labels - 1.0
+    check_plain("y", y)
+    return 2.0 * _check_signs(np.asarray(numbers_in(y))) - 1.0
 
 
 def is_indicator(y: Any) -> bool:
     """Whether y is a matrix of labels 0 and 1, NaN where unknown."""
-    array = np.asarray(numbers_in(gaps_of_mask("y", y) if np.asarray(y).dtype.kind in "bifu" else y))
+    plain = as_float("y", np.asarray, y).dtype.kind in "bifu"
+    array = np.asarray(numbers_in(gaps_of_mask("y", y) if plain else y))
     if array.ndim != 2 or array.shape[1] < 2:
         return False
-    known = array[~np.isnan(array)] if array.dtype.kind == "f" else array
-    if array.dtype.kind not in "bifu" or not np.isin(known, (0, 1)).all():
-        raise ValueError(INDICATOR_ERROR)
+    _check_signs(array)
     return True
+
+
+def _check_signs(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels as they are, if they are 0, 1 or, where they are not known, NaN."""
+    if labels.dtype.kind not in "bifu" or not np.all((labels == 0) | (labels == 1) | np.isnan(labels)):
+        raise ValueError(INDICATOR_ERROR)
+    return labels
