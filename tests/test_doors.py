@@ -273,6 +273,14 @@ def test_weights_that_are_zero_everywhere_are_refused(labels, doors, rng):
         model.fit(X, y).score(as_dask(X), beside(y), sample_weight=np.zeros(N))
 
 
+@pytest.mark.parametrize("shape", ["classes", "indicators"])
+def test_accuracies_of_no_weight_on_dask_are_refused(shape, rng):
+    X, Y, _ = table(rng)
+    y = {"classes": two_classes(X), "indicators": (Y > 0.0).astype(int)}[shape]
+    with pytest.raises(ValueError, match="sample_weight is zero everywhere"):
+        MultiTaskClassifier(**MODEL).fit(X, y).score(*map(as_dask, (X, y)), sample_weight=as_dask(np.zeros(N)))
+
+
 def test_one_number_weighs_all_rows(rng):
     X, Y, _ = table(rng)
     given = as_dask(X), as_dask(Y)

@@ -156,6 +156,11 @@ def test_frames_give_names_and_keep_the_index(rng):
     assert list(frame.columns) == ["height", "weight", "age"]
     assert list(frame.index) == list(X.index[:5])
     np.testing.assert_array_equal(frame.to_numpy(), est.predict(X[:5]))
+    # Lists have an index too, of another kind.
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        rows = est.predict_frame(X.to_numpy()[:5].tolist())
+    np.testing.assert_array_equal(rows, frame)
+    assert list(rows.index) == list(range(5))
     relations = est.relations()
     assert list(relations.columns) == ["task_a", "task_b", "weight", "correlation"]
     assert len(relations) == np.count_nonzero(np.triu(est.structure_, 1))

@@ -173,7 +173,7 @@ def check_weight(weight: Any, X: Any, n_tasks: int | None = None) -> Array:
         check_plain("sample_weight", weight)
         values = np.asarray(weight)
         if values.size and values.dtype.kind in "biuf" and not values.any():
-            raise ValueError("sample_weight is zero everywhere; some rows need a weight above zero.")
+            raise ValueError(NO_WEIGHT)
     if weight is not None and np.asarray(weight).ndim >= 2:
         shape, n_rows = np.asarray(weight).shape, X.shape[0]
         if shape != (n_rows, n_tasks):

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skmtl._linalg import Array
-from skmtl._validation import check_classes, check_rows, check_weight, is_dask, match_tasks
+from skmtl._validation import NO_WEIGHT, check_classes, check_rows, check_weight, is_dask, match_tasks
 from skmtl.estimators.base import MultiTaskEstimator
 from skmtl.estimators.blocks import open_on_cluster
 from skmtl.estimators.calibration import calibrate
@@ -309,4 +309,6 @@ class MultiTaskClassifier(ClassifierMixin, MultiTaskEstimator):
         table = open_on_cluster(self, X, y, sample_weight, tasks, reset=False)
         predict = Predict(self.feature_map_, coefficients(self), self.intercept_, self.coding_.predictions)
         right, total = table.rows.reduce(Hits(predict), np.add, width=len(predict.coef) + table.rows.shape[1])
+        if total == 0.0:
+            raise ValueError(NO_WEIGHT)
         return float(right / total)

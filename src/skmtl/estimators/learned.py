@@ -104,7 +104,7 @@ class LearnedTasks:
         """
         check_is_fitted(self)
         values = predict_scores(self, X, read=self.loss_.inverse_link)
-        return pd.DataFrame(values, columns=self.task_names_, index=getattr(X, "index", None))
+        return pd.DataFrame(values, columns=self.task_names_, index=X.index if hasattr(X, "columns") else None)
 
     def relations(self) -> pd.DataFrame:
         """The learned relations between tasks, strongest first.
