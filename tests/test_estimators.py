@@ -159,7 +159,7 @@ def test_frames_give_names_and_keep_the_index(rng):
     # Lists have an index too, of another kind.
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
         rows = est.predict_frame(X.to_numpy()[:5].tolist())
-    np.testing.assert_array_equal(rows, frame)
+    np.testing.assert_allclose(rows, frame, rtol=1e-12)
     assert list(rows.index) == list(range(5))
     relations = est.relations()
     assert list(relations.columns) == ["task_a", "task_b", "weight", "correlation"]

@@ -90,7 +90,7 @@ class LearnedTasks:
         check_is_fitted(self)
         return importances(self, coefficients(self))
 
-    def predict_frame(self, X: ArrayLike) -> pd.DataFrame:
+    def predict_frame(self, X: Any) -> pd.DataFrame:
         """Predictions of a regressor, scores of a classifier, as a data frame.
 
         Parameters
