@@ -1,9 +1,12 @@
 """Leaving one row out in closed form is what refitting without it gives."""
 
+import sys
+
 import numpy as np
 import pytest
 from problems import gram, related_tasks
 
+from skmtl import MultiTaskRegressorCV
 from skmtl.estimators.calibration import held_out
 from skmtl.features import LinearMap, PrecomputedMap
 from skmtl.losses import LOSSES
@@ -197,3 +200,20 @@ def test_labels_are_known_to_be_the_last_of_their_task_with_any_alpha(alpha, rng
     assert np.isfinite(spread).tolist() == [[True, False]] * n
     if alpha > 1.0:
         np.testing.assert_allclose(error[:, 0], y[:, 0] * n / (n - 1), rtol=1e-6)
+
+
+def test_leaving_out_of_more_labels_than_a_matrix_can_have_is_refused(rng, monkeypatch):
+    """On both sides of the limit: of few labels their matrix, of many that of the features."""
+    X, Y = rng.standard_normal((12, 3)), rng.standard_normal((12, 2))
+    Y[rng.random(12) < 0.3, 1] = np.nan
+    module = sys.modules[MissingLeaveOneOut.__module__]
+    search = MultiTaskRegressorCV(kernel="linear", alphas=[0.1], mus=[0.9], cv="loo")
+    # Three features of two tasks.
+    monkeypatch.setattr(module, "LARGEST", 6**2)
+    assert np.isfinite(search.fit(X, Y).best_score_)
+    monkeypatch.setattr(module, "LARGEST", 6**2 - 1)
+    labels = int(np.isfinite(Y).sum())
+    with pytest.raises(
+        ValueError, match=f"leaving one out of {labels} labels, .* a matrix that is too large; use folds"
+    ):
+        search.fit(X, Y)

@@ -98,7 +98,14 @@ def test_every_score_has_a_name_for_people_and_no_two_have_the_same():
 @pytest.mark.parametrize("cv", [3, "loo"])
 @pytest.mark.parametrize(
     ("share", "one_column", "expected"),
-    [(0.5, False, "task_accuracy"), (0.1, False, "roc_auc"), (0.1, True, "roc_auc"), (0.4, True, "accuracy")],
+    [
+        (0.5, False, "task_accuracy"),
+        (0.1, False, "roc_auc"),
+        (0.9, False, "roc_auc"),
+        (0.1, True, "roc_auc"),
+        (0.9, True, "roc_auc"),
+        (0.4, True, "accuracy"),
+    ],
 )
 def test_a_search_judges_rare_classes_by_the_order_of_rows(share, one_column, expected, cv, rng):
     """Accuracy calls it a success to never predict a class that is rare."""
@@ -109,6 +116,8 @@ def test_a_search_judges_rare_classes_by_the_order_of_rows(share, one_column, ex
     search.fit(X, Y[:, 0] if one_column else Y)
     assert search.scoring_ == expected
     assert 0.5 < search.best_score_ <= 1.0
+    # Test rows to training rows; what leaving one row out gives is compared on ten groups of rows.
+    assert search.test_share_ == pytest.approx(1 / 9 if cv == "loo" else 1 / 2)
 
 
 def test_a_class_of_many_is_no_rare_one(rng):
