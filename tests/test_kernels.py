@@ -1,6 +1,7 @@
 """The table of kernels says what scikit-learn says, and what mathematics says."""
 
 import inspect
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from sklearn.metrics.pairwise import (
 )
 
 from skmtl import MultiTaskRegressor, MultiTaskRegressorCV
-from skmtl.features import KERNELS, KernelMap, check_kernel, kernels, make_feature_map
+from skmtl.features import KERNELS, KernelMap, check_kernel, kernels, make_feature_map, middle_row
 from skmtl.model_selection.candidates import ALPHAS, default_gammas
 from skmtl.solvers.design import KernelDesign, make_design
 
@@ -143,6 +144,33 @@ def test_gaussians_of_sparse_rows_far_from_zero_keep_their_digits(entries, other
     assert np.count_nonzero(exact > 0.1) >= 5
     found = kernels.gaussian(sparse.csr_array(X), other(Z), {"gamma": 0.5})
     np.testing.assert_allclose(found, exact, rtol=1e-12, atol=1e-300)
+
+
+@pytest.mark.parametrize("n_coded", range(1, 7))
+@pytest.mark.parametrize("code", [1e19, -1e19, -999.0])
+@pytest.mark.parametrize("offset", [0.0, 1e8])
+@pytest.mark.parametrize(("kernel", "power"), [("rbf", 2), ("laplacian", 1)])
+def test_rows_beside_any_number_of_coded_values_keep_their_digits(kernel, power, offset, code, n_coded, rng):
+    """Missing values, say, that a program wrote as one number: seen from there, the others would have no digits."""
+    X = offset + rng.standard_normal((7, 2))
+    X[rng.permutation(7)[:n_coded], 0] = code
+    wide = X.astype(np.longdouble)
+    exact = np.exp(-0.5 * (np.abs(wide[:, None] - wide) ** power).sum(axis=2)).astype(float)
+    for feature_map in (make_feature_map(kernel, gamma=0.5), make_feature_map(kernel, gamma=0.5, landmarks=X)):
+        fitted = feature_map.fit(X)
+        # Landmarks that stand twice are left out.
+        places = [int(np.flatnonzero((X == row).all(axis=1))[0]) for row in fitted.X_fit_]
+        np.testing.assert_allclose(fitted.transform(X), exact[:, places], rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("X", [[1e19, 0.3], [0.3, 1e19], [1e19, 0.3, 1e19], [-2.0, 1.0, 4.0], [7.0, 9.0, 1e8], [2.0]])
+def test_rows_seen_from_their_origin_lose_no_digits(X):
+    """What a difference loses is no more than what the last digit of the value says."""
+    for sign in (1.0, -1.0):
+        (origin,) = middle_row(sign * np.array(X)[:, None])
+        assert origin in sign * np.array(X)
+        for x in sign * np.array(X):
+            assert abs(Fraction(x - origin) - (Fraction(x) - Fraction(origin))) <= 2 * Fraction(np.spacing(abs(x)))
 
 
 @pytest.mark.parametrize("size", [0.0, 1e3, 1e9])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skmtl._linalg import cholesky, conjugate_gradients, positive_cubic_root
+from skmtl._linalg import cholesky, conjugate_gradients, inverse_spd, positive_cubic_root
 
 
 @pytest.mark.parametrize("c", 10.0 ** np.arange(-12.0, 13.0, 4.0))
@@ -63,3 +63,16 @@ def test_conjugate_gradients_end_where_curvature_is_below_all_numbers():
     residual = np.array([1e-150, 0.0])
     found = conjugate_gradients(lambda d: 1e-170 * d, residual, np.copy, lambda r, rz: not r.any(), max_steps=5)
     assert np.all(np.isfinite(found))
+
+
+@pytest.mark.parametrize("place", [(0, 0), (3, 3), (3, 1)])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e308])
+def test_what_is_not_positive_definite_among_numbers_has_no_inverse(value, place):
+    """LAPACK says nothing of what is no number, and an inverse of such is none."""
+    A = 2.0 * np.eye(4)
+    A[place] = A[place[::-1]] = value
+    inverse = inverse_spd(A)
+    if value == 1e308 and place[0] == place[1]:
+        np.testing.assert_allclose(inverse, np.diag(1.0 / np.diag(A)))
+    else:
+        assert inverse is None

@@ -80,9 +80,10 @@ def without_rounding(values: Array) -> Array:
 
 
 def inverse_spd(A: Array) -> Array | None:
-    """Inverse of a positive definite matrix from its Cholesky factor; None when A is not positive definite."""
+    """Inverse of a positive definite matrix from its Cholesky factor; None when A is not, or beyond numbers."""
     factor, info = linalg.lapack.dpotrf(A, lower=1, clean=1)
-    if info != 0:
+    # LAPACK need not mind what is no number.
+    if info != 0 or not np.all(np.isfinite(factor)):
         return None
     return inverse_from_factor(factor, lower=True)
 

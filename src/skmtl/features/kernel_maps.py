@@ -250,11 +250,13 @@ def _is_far(X: Any, ratio: float) -> bool:
 
 
 def middle_row(X: Any) -> Array:
-    """The median of each feature, (d,); zero where the rows are sparse, for moving would fill them.
+    """A value of each feature to see the rows from, (d,); zero where they are sparse, for moving would fill them.
 
-    It is a value that occurs: of a mean far from most rows, which one row far away makes, these would have no digits.
+    It is the median, or the value nearest to zero where that is less than half of it: seen from far away, as from one
+    value of 1e20 of two, rows near zero would have no digits.
     """
     if sparse.issparse(X):
         return np.zeros(X.shape[1])
-    k = (X.shape[0] - 1) // 2
-    return np.asarray(np.partition(X, k, axis=0)[k])
+    k, size = (X.shape[0] - 1) // 2, np.abs(X)
+    middle, nearest = np.partition(X, k, axis=0)[k], X[size.argmin(axis=0), np.arange(X.shape[1])]
+    return np.where(np.abs(middle) <= 2.0 * np.abs(nearest), middle, nearest)
