@@ -397,6 +397,8 @@ def test_one_task(rng):
     assert search.predict(X).shape == (30,)
     assert search.penalty_.name == "independent"
     assert len(set(search.cv_results_["param_gamma"])) == 4
+    # Nothing is common to one task.
+    assert set(search.cv_results_["param_common"]) == {0.0}
 
 
 def test_constant_targets(rng):
@@ -596,6 +598,7 @@ def test_scorers_see_data_frames_where_data_frames_came(rng):
         return -float(np.mean((estimator.predict(rows) - np.asarray(labels)) ** 2))
 
     search = MultiTaskRegressorCV(**SMALL, scoring=scorer).fit(frame, targets)
+    assert search.scoring_ == "score"
     for rows, labels in seen:
         assert rows.columns.tolist() == frame.columns.tolist()
         assert labels.columns.tolist() == ["a", "b", "c"]
